@@ -276,7 +276,7 @@ pub(crate) struct RunArguments {
     pub(crate) time: Option<Time>,
     /// Network that carries the frames; on the kernel's, time is real
     #[arg(long, default_value = "emulated", conflicts_with = "interface")]
-    pub(crate) network: Network,
+    pub(crate) network: ChosenNetwork,
     /// Interface of this machine on which one host's programs run, in real time
     #[arg(long, value_name = "NAME", requires = "host", conflicts_with = "all_scenarios")]
     pub(crate) interface: Option<String>,
@@ -511,7 +511,7 @@ impl From<Time> for TimeMode {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Network {
+pub(crate) enum ChosenNetwork {
     /// The network engine
     Emulated,
     /// The kernel's: one namespace per host and bridge, joined by virtual links

@@ -1,6 +1,6 @@
 //! The network that a run is to have.
 
-use crate::arguments::{Network, RunArguments, Time};
+use crate::arguments::{ChosenNetwork, RunArguments, Time};
 use crate::terminal;
 use anyhow::bail;
 use onbeat::interface::InterfaceOptions;
@@ -23,7 +23,7 @@ impl std::error::Error for WrongArgument {}
 /// What the arguments choose.
 pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Result<NetworkKind> {
     let on_interface = arguments.interface.as_ref().zip(arguments.host.as_ref());
-    if arguments.network == Network::Emulated && on_interface.is_none() {
+    if arguments.network == ChosenNetwork::Emulated && on_interface.is_none() {
         let flag = match arguments.transport {
             Some(_) => Some("--transport"),
             None => arguments.poll_expected.then_some("--poll-expected"),

@@ -12,8 +12,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{Interface, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
-    Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
-    emulation, evaluate, gather, hardware_threshold, software_threshold,
+    ClockScenario, Configuration, Emulated, Facts, Role, SOCKET, Settings, Stamping, Status,
+    Supervisor, emulation, evaluate, gather, hardware_threshold, software_threshold,
 };
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
@@ -59,7 +59,7 @@ Exits with 0 if the clock is in sync, with 1 and the reasons if it is not.")]
 }
 
 #[derive(Debug, Args)]
-struct Node {
+struct NodeArguments {
     /// Scenario, which says where the grandmaster is
     #[arg(long)]
     scenario: ScenarioName,
@@ -90,7 +90,7 @@ struct Node {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
-    node: Node,
+    node: NodeArguments,
     /// Socket of ptp4l
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     socket: String,
@@ -102,7 +102,7 @@ pub(crate) struct ConfigArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
-    node: Node,
+    node: NodeArguments,
     /// Socket of ptp4l [default: /var/run/ptp4l, free-running `ptp4l` in --out]
     #[arg(long, value_name = "PATH")]
     socket: Option<String>,
@@ -166,15 +166,19 @@ pub(crate) fn clock(what: &ClockVerb) -> anyhow::Result<Exit> {
     }
 }
 
-fn configuration(node: &Node, steers: bool, socket: String) -> anyhow::Result<Configuration> {
+fn configuration(
+    node: &NodeArguments,
+    steers: bool,
+    socket: String,
+) -> anyhow::Result<Configuration> {
     let (stamping, usual) = match node.software {
         true => (Stamping::Software, software_threshold()),
         false => (Stamping::Hardware, hardware_threshold()),
     };
     let settings = Settings {
         scenario: match node.scenario {
-            ScenarioName::Sms => Scenario::Sms,
-            ScenarioName::Mbs => Scenario::Mbs,
+            ScenarioName::Sms => ClockScenario::Sms,
+            ScenarioName::Mbs => ClockScenario::Mbs,
         },
         role: match node.role {
             RoleName::Master => Role::Master,

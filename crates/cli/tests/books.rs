@@ -8,7 +8,7 @@
 
 use crate::common::{ENGINES, TestSystem, channel, load, number, permitted, run, two_hosts};
 use onbeat_model::system::NodeId;
-use onbeat_run::netns::Network;
+use onbeat_run::netns::KernelNetwork;
 use rustix::process::{Pid, Signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command};
@@ -330,7 +330,7 @@ fn second(system: &TestSystem, listener: &str, said: &str, context: &str) {
 /// A program on a host's interface, from its next start on.
 fn start(
     system: &TestSystem,
-    (network, node): (&Network, u32),
+    (network, node): (&KernelNetwork, u32),
     [transport, number]: [u32; 2],
     what: &str,
 ) -> Child {
@@ -364,7 +364,7 @@ fn programs_that_are_killed_and_started_again_on_interfaces_invent_no_loss() {
     let system = TestSystem::new(&two_hosts(""));
     system.program("books.c", "books");
     let loaded = load(&system);
-    let network = Network::build(&loaded).expect("a network");
+    let network = KernelNetwork::build(&loaded).expect("a network");
     let wait = || std::thread::sleep(std::time::Duration::from_millis(300));
     // AF_PACKET, AF_XDP, UDP.
     for transport in 0..3 {

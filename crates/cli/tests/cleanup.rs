@@ -1,7 +1,7 @@
 //! Whatever ends a run, nothing is left of it.
 
 use crate::common::{self, TestSystem, onbeat, programs, talker_and_listener, two_hosts};
-use onbeat_run::netns::{self, NetnsError, Network};
+use onbeat_run::netns::{self, KernelNetwork, NetnsError};
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::AsFd;
 use std::collections::BTreeSet;
@@ -129,7 +129,7 @@ fn an_interrupted_run_keeps_what_it_recorded_and_leaves_nothing_else() {
 fn namespaces_are_permitted(system: &TestSystem) -> bool {
     let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
     let loaded = onbeat_description::load("system.toml", &text, &mut |name| Err(name.to_owned()));
-    match Network::build(&loaded.system.expect("right")) {
+    match KernelNetwork::build(&loaded.system.expect("right")) {
         Ok(_) => true,
         Err(error @ NetnsError::NotPermitted { .. }) => {
             not_run(Need::Namespaces, &error);

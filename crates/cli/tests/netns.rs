@@ -10,7 +10,7 @@ use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_run::coordinator::{StartAt, utc_of};
-use onbeat_run::netns::{INTERFACE, Network};
+use onbeat_run::netns::{INTERFACE, KernelNetwork};
 use onbeat_runtime::channel_io::Timeout;
 use serde_json::Value;
 use std::path::Path;
@@ -198,7 +198,13 @@ fn asking_for_what_only_the_emulated_network_has_is_an_error_that_says_so() {
 }
 
 /// One host's part of a run, on the interface of that host's namespace.
-fn part(network: &Network, system: &TestSystem, host: NodeId, name: &str, start: &str) -> Child {
+fn part(
+    network: &KernelNetwork,
+    system: &TestSystem,
+    host: NodeId,
+    name: &str,
+    start: &str,
+) -> Child {
     let arguments =
         ["run", ".", "--json", "--interface", INTERFACE, "--host", name, "--start", start];
     let spawn = || {
@@ -216,7 +222,7 @@ fn part(network: &Network, system: &TestSystem, host: NodeId, name: &str, start:
 
 /// The first message that comes to `host` after `epoch`, read by a program of its own whose zero
 /// is the network clock's: its capture time.
-fn overhear(network: &Network, system: &System, host: NodeId) -> SyncedTime {
+fn overhear(network: &KernelNetwork, system: &System, host: NodeId) -> SyncedTime {
     let described = &system.channels[0];
     let listen = || {
         let settings = InterfaceSettings { name: INTERFACE.to_owned(), ..Default::default() };
@@ -238,7 +244,7 @@ fn overhear(network: &Network, system: &System, host: NodeId) -> SyncedTime {
 /// if the machine was too slow for so short a notice.
 fn both_parts(system: &TestSystem, notice: i64) -> Option<(Output, Output, SyncedTime, i64)> {
     let described = load(system);
-    let network = Network::build(&described).expect("a network");
+    let network = KernelNetwork::build(&described).expect("a network");
     let epoch = StartAt::In(Span::from_s(notice)).network_ns();
     let utc = UNIX_EPOCH + Duration::from_nanos(utc_of(epoch) as u64);
     let start = humantime::format_rfc3339_nanos(utc).to_string();

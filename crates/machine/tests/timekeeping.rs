@@ -6,7 +6,7 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat::context::Context;
 use onbeat::interface::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
-    Configuration, Reason, Report, Role, Scenario, Settings, Stamping, SupervisionError,
+    ClockScenario, Configuration, Reason, Report, Role, Settings, Stamping, SupervisionError,
     Supervisor, emulation, evaluate, gather, hardware_threshold, software_threshold,
 };
 use onbeat_model::time::Span;
@@ -37,7 +37,7 @@ fn pair() -> Option<[OwnedFd; 2]> {
 
 fn settings(role: Role, socket: &Path) -> Settings {
     Settings {
-        scenario: Scenario::Mbs,
+        scenario: ClockScenario::Mbs,
         role,
         interfaces: vec!["eth0".to_owned()],
         stamping: Stamping::Software,
@@ -283,7 +283,7 @@ fn ptp4l_reads_every_configuration() {
     let Some(hosts) = pair() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let mut started = Vec::new();
-    for scenario in [Scenario::Sms, Scenario::Mbs] {
+    for scenario in [ClockScenario::Sms, ClockScenario::Mbs] {
         for role in [Role::Master, Role::Slave] {
             for (stamping, threshold) in [
                 (Stamping::Software, software_threshold()),

@@ -57,12 +57,12 @@ impl Stream {
 /// A [`Delay`] with the stream that it is drawn from.
 #[derive(Debug)]
 pub(crate) struct RandomDelay {
-    shape: Shape,
+    shape: Distribution,
     stream: Stream,
 }
 
 #[derive(Debug)]
-enum Shape {
+enum Distribution {
     /// Always the same; nothing is drawn.
     Fixed(Span),
     /// `min` plus a number of nanoseconds below `count`.
@@ -74,12 +74,12 @@ enum Shape {
 impl RandomDelay {
     pub(crate) fn new(delay: &Delay, stream: Stream) -> Self {
         let shape = if delay.min() == delay.max() {
-            Shape::Fixed(delay.min())
+            Distribution::Fixed(delay.min())
         } else {
             match delay {
-                Delay::Zero => Shape::Fixed(Span::ZERO),
+                Delay::Zero => Distribution::Fixed(Span::ZERO),
                 Delay::Interval { min, max } => {
-                    Shape::Interval { min: *min, count: (*max - *min).as_ns() as u64 + 1 }
+                    Distribution::Interval { min: *min, count: (*max - *min).as_ns() as u64 + 1 }
                 }
                 Delay::Histogram(weighted) => {
                     let mut total = 0;
@@ -88,7 +88,7 @@ impl RandomDelay {
                         (total, *value)
                     };
                     let values = weighted.iter().map(sum).collect();
-                    Shape::Histogram { values, total }
+                    Distribution::Histogram { values, total }
                 }
             }
         };
@@ -98,11 +98,11 @@ impl RandomDelay {
     /// The next delay.
     pub(crate) fn draw(&mut self) -> Span {
         match &self.shape {
-            Shape::Fixed(span) => *span,
-            Shape::Interval { min, count } => {
+            Distribution::Fixed(span) => *span,
+            Distribution::Interval { min, count } => {
                 *min + Span::from_ns(self.stream.below(*count) as i64)
             }
-            Shape::Histogram { values, total } => {
+            Distribution::Histogram { values, total } => {
                 let at = self.stream.below(*total);
                 values[values.partition_point(|(up_to, _)| *up_to <= at)].1
             }

@@ -7,7 +7,7 @@ use onbeat_model::plan::{Plan, PortPlan};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::gptp::{
-    ErrorFigures, Fault, LINK_DELAY_MAX, LinkModel, Scenario, ScenarioError, Stamping, Trace,
+    ErrorFigures, Fault, GptpScenario, LINK_DELAY_MAX, LinkModel, ScenarioError, Stamping, Trace,
     simulate, synchronise,
 };
 use onbeat_net::{Phases, Simulation};
@@ -16,7 +16,7 @@ fn at_s(s: i64) -> NetTime {
     NetTime::ZERO + Span::from_s(s)
 }
 
-fn run(scenario: &Scenario) -> Trace {
+fn run(scenario: &GptpScenario) -> Trace {
     simulate(scenario).unwrap_or_else(|error| panic!("seed {}: {error}", scenario.seed))
 }
 
@@ -53,10 +53,10 @@ fn assert_no_step(trace: &Trace) {
 #[test]
 fn over_seven_hops_hardware_stamps_keep_all_clocks_within_the_published_half_microsecond() {
     for seed in 1..=3 {
-        let trace = run(&Scenario::chain(7, Stamping::HARDWARE, seed));
+        let trace = run(&GptpScenario::chain(7, Stamping::HARDWARE, seed));
         let worst = trace.worst(at_s(30)).expect("samples");
         assert!(worst.max < Span::from_ns(500), "seed {seed}: {worst:?}");
-        let trace = run(&Scenario::chain(7, Stamping::COARSE, seed));
+        let trace = run(&GptpScenario::chain(7, Stamping::COARSE, seed));
         let worst = trace.worst(at_s(30)).expect("samples");
         assert!(worst.max < Span::from_us(1), "seed {seed}: {worst:?}");
         assert_no_step(&trace);
@@ -65,7 +65,7 @@ fn over_seven_hops_hardware_stamps_keep_all_clocks_within_the_published_half_mic
 
 #[test]
 fn over_a_hundred_hops_the_error_grows_and_stays_within_two_microseconds() {
-    let trace = run(&Scenario::chain(100, Stamping::COARSE, 1));
+    let trace = run(&GptpScenario::chain(100, Stamping::COARSE, 1));
     let at = |node| error(&trace, node, 40);
     assert!(at(100).max < Span::from_us(2), "{:?}", at(100));
     assert!(at(100).p50 > at(1).p50 * 2, "{:?} {:?}", at(100), at(1));
@@ -74,7 +74,7 @@ fn over_a_hundred_hops_the_error_grows_and_stays_within_two_microseconds() {
 
 #[test]
 fn a_clock_that_follows_each_sync_as_it_comes_is_off_by_some_of_the_published_two_microseconds() {
-    let mut scenario = Scenario::chain(100, Stamping::COARSE, 1);
+    let mut scenario = GptpScenario::chain(100, Stamping::COARSE, 1);
     for node in &mut scenario.nodes {
         node.servo.proportional = 1_024;
         node.servo.integral = 64;
@@ -82,13 +82,13 @@ fn a_clock_that_follows_each_sync_as_it_comes_is_off_by_some_of_the_published_tw
     let trace = run(&scenario);
     let far = error(&trace, 100, 40);
     println!("unfiltered over 100 hops, coarse stamps: {far:?}");
-    let filtered = error(&run(&Scenario::chain(100, Stamping::COARSE, 1)), 100, 40);
+    let filtered = error(&run(&GptpScenario::chain(100, Stamping::COARSE, 1)), 100, 40);
     assert!(far.max > filtered.max * 2 && far.max < Span::from_us(2), "{far:?} {filtered:?}");
 }
 
 #[test]
 fn the_error_stays_the_same_for_a_long_time() {
-    let mut scenario = Scenario::chain(7, Stamping::HARDWARE, 5);
+    let mut scenario = GptpScenario::chain(7, Stamping::HARDWARE, 5);
     scenario.duration = Span::from_s(1_000);
     let trace = run(&scenario);
     for node in [1, 3, 5, 7] {
@@ -102,8 +102,8 @@ fn the_error_stays_the_same_for_a_long_time() {
 
 #[test]
 fn software_stamps_cost_microseconds() {
-    let soft = run(&Scenario::chain(7, Stamping::SOFTWARE, 1));
-    let hard = run(&Scenario::chain(7, Stamping::HARDWARE, 1));
+    let soft = run(&GptpScenario::chain(7, Stamping::SOFTWARE, 1));
+    let hard = run(&GptpScenario::chain(7, Stamping::HARDWARE, 1));
     let (soft, hard) = (error(&soft, 7, 40), error(&hard, 7, 40));
     // Seven times the largest jitter of both ends, filtered; and never as good as hardware.
     assert!(soft.max < Span::from_us(140) && soft.p50 > hard.max, "{soft:?} {hard:?}");
@@ -111,7 +111,7 @@ fn software_stamps_cost_microseconds() {
 
 #[test]
 fn half_of_a_links_asymmetry_is_the_error_behind_it() {
-    let mut scenario = Scenario::chain(2, Stamping::HARDWARE, 1);
+    let mut scenario = GptpScenario::chain(2, Stamping::HARDWARE, 1);
     scenario.links[0].delay = [100, 4_100].map(Span::from_ns);
     scenario.links[1].delay = [300, 300].map(Span::from_ns);
     for node in &mut scenario.nodes {
@@ -129,7 +129,7 @@ fn half_of_a_links_asymmetry_is_the_error_behind_it() {
 
 #[test]
 fn behind_a_link_that_is_too_long_no_clock_is_set() {
-    let mut scenario = Scenario::chain(2, Stamping::HARDWARE, 1);
+    let mut scenario = GptpScenario::chain(2, Stamping::HARDWARE, 1);
     scenario.links[1].delay = [Span::from_us(3); 2];
     scenario.nodes[2].priority1 = 255;
     scenario.duration = Span::from_s(30);
@@ -140,7 +140,7 @@ fn behind_a_link_that_is_too_long_no_clock_is_set() {
 #[test]
 fn when_the_grandmaster_stops_another_takes_over_and_no_clock_steps() {
     for seed in 1..=3 {
-        let mut scenario = Scenario::chain(7, Stamping::HARDWARE, seed);
+        let mut scenario = GptpScenario::chain(7, Stamping::HARDWARE, seed);
         scenario.faults.push(Fault::NodeStops { node: 0, at: at_s(50) });
         scenario.duration = Span::from_s(120);
         let trace = run(&scenario);
@@ -156,7 +156,7 @@ fn when_the_grandmaster_stops_another_takes_over_and_no_clock_steps() {
 
 #[test]
 fn without_any_grandmaster_clocks_hold_its_rate() {
-    let mut scenario = Scenario::chain(7, Stamping::HARDWARE, 1);
+    let mut scenario = GptpScenario::chain(7, Stamping::HARDWARE, 1);
     for node in &mut scenario.nodes[1..] {
         node.priority1 = 255;
     }
@@ -173,7 +173,7 @@ fn without_any_grandmaster_clocks_hold_its_rate() {
 
 #[test]
 fn a_chain_that_was_cut_comes_together_again_without_a_step() {
-    let mut scenario = Scenario::chain(6, Stamping::HARDWARE, 2);
+    let mut scenario = GptpScenario::chain(6, Stamping::HARDWARE, 2);
     scenario.faults.push(Fault::LinkDown { link: 2, from: at_s(40), until: at_s(60) });
     scenario.duration = Span::from_s(140);
     let trace = run(&scenario);
@@ -186,7 +186,7 @@ fn a_chain_that_was_cut_comes_together_again_without_a_step() {
 
 #[test]
 fn a_ring_goes_on_the_other_way_round_when_a_link_breaks() {
-    let mut scenario = Scenario::chain(5, Stamping::HARDWARE, 3);
+    let mut scenario = GptpScenario::chain(5, Stamping::HARDWARE, 3);
     let delay = [Span::from_ns(200); 2];
     scenario.links.push(LinkModel { ends: [5, 0], delay });
     let (from, until) = (at_s(40), at_s(1_000));
@@ -223,7 +223,7 @@ fn a_descriptions_network_is_simulated_with_its_links_and_faults() {
     let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let named = |name: &str| system.nodes.iter().position(|n| n.name == name).expect("a node");
     let (bridge, far) = (named("b1"), named("listener"));
-    let scenario = Scenario::of(&system, NodeId(bridge as u32), Stamping::HARDWARE, 1);
+    let scenario = GptpScenario::of(&system, NodeId(bridge as u32), Stamping::HARDWARE, 1);
     assert_eq!(scenario.links[1].delay, [Span::from_ns(500); 2]);
     assert_eq!(scenario.faults.len(), 2);
     let trace = run(&scenario);
@@ -246,7 +246,7 @@ fn clocks_of_a_description_are_as_far_off_as_gptp_leaves_them() {
     assert_eq!(clock("b1"), ClockError::default(), "the grandmaster is true time");
     let described = ClockError { offset: Span::from_ns(5), ..ClockError::default() };
     assert_eq!(clock("talker"), described, "what is described stays");
-    let mut scenario = Scenario::of(&system, NodeId(2), Stamping::SOFTWARE, 3);
+    let mut scenario = GptpScenario::of(&system, NodeId(2), Stamping::SOFTWARE, 3);
     scenario.faults.clear();
     let trace = run(&scenario);
     for (index, node) in system.nodes.iter().enumerate().filter(|(_, n)| n.name.ends_with('r')) {
@@ -313,7 +313,7 @@ fn what_gptp_cannot_bring_in_sync_is_refused_at_its_place() {
 
 #[test]
 fn the_same_seed_gives_the_same_trace_and_another_one_another() {
-    let mut scenario = Scenario::chain(3, Stamping::COARSE, 9);
+    let mut scenario = GptpScenario::chain(3, Stamping::COARSE, 9);
     scenario.duration = Span::from_s(10);
     let trace = run(&scenario);
     assert_eq!(trace, run(&scenario));
@@ -323,8 +323,8 @@ fn the_same_seed_gives_the_same_trace_and_another_one_another() {
 
 #[test]
 fn what_cannot_be_simulated_is_refused_by_its_place() {
-    let refused = |change: &dyn Fn(&mut Scenario)| {
-        let mut scenario = Scenario::chain(2, Stamping::HARDWARE, 1);
+    let refused = |change: &dyn Fn(&mut GptpScenario)| {
+        let mut scenario = GptpScenario::chain(2, Stamping::HARDWARE, 1);
         change(&mut scenario);
         simulate(&scenario).expect_err("it is not sound")
     };

@@ -50,7 +50,7 @@ struct Instruction {
 
 /// An instruction with names for where it is and where it jumps to; empty: nowhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Line {
+pub struct LabelledInstruction {
     pub label: &'static str,
     pub code: u8,
     pub to: u8,
@@ -99,42 +99,45 @@ pub const MAP_LOOKUP: i32 = 1;
 pub const MONOTONIC_NOW: i32 = 5;
 pub const RANDOM: i32 = 7;
 
-pub fn load(code: u8, to: u8, from: u8, offset: i16) -> Line {
-    Line { code, to, from, offset, ..Line::default() }
+pub fn load(code: u8, to: u8, from: u8, offset: i16) -> LabelledInstruction {
+    LabelledInstruction { code, to, from, offset, ..LabelledInstruction::default() }
 }
 
-pub fn with(code: u8, to: u8, value: i32) -> Line {
-    Line { code, to, value, ..Line::default() }
+pub fn with(code: u8, to: u8, value: i32) -> LabelledInstruction {
+    LabelledInstruction { code, to, value, ..LabelledInstruction::default() }
 }
 
-pub fn copy(to: u8, from: u8) -> Line {
-    Line { code: COPY, to, from, ..Line::default() }
+pub fn copy(to: u8, from: u8) -> LabelledInstruction {
+    LabelledInstruction { code: COPY, to, from, ..LabelledInstruction::default() }
 }
 
-pub fn go(code: u8, to: u8, value: i32, jump: &'static str) -> Line {
-    Line { code, to, value, jump, ..Line::default() }
+pub fn go(code: u8, to: u8, value: i32, jump: &'static str) -> LabelledInstruction {
+    LabelledInstruction { code, to, value, jump, ..LabelledInstruction::default() }
 }
 
-pub fn compare(code: u8, to: u8, from: u8, jump: &'static str) -> Line {
-    Line { code, to, from, jump, ..Line::default() }
+pub fn compare(code: u8, to: u8, from: u8, jump: &'static str) -> LabelledInstruction {
+    LabelledInstruction { code, to, from, jump, ..LabelledInstruction::default() }
 }
 
-pub fn at(label: &'static str, line: Line) -> Line {
-    Line { label, ..line }
+pub fn at(label: &'static str, line: LabelledInstruction) -> LabelledInstruction {
+    LabelledInstruction { label, ..line }
 }
 
 /// The two lines that put a number into a register.
-pub fn set_64(to: u8, value: u64) -> [Line; 2] {
+pub fn set_64(to: u8, value: u64) -> [LabelledInstruction; 2] {
     let (low, high) = (value as i32, (value >> 32) as i32);
-    [Line { value: low, ..load(SET_64, to, 0, 0) }, Line { value: high, ..Line::default() }]
+    [
+        LabelledInstruction { value: low, ..load(SET_64, to, 0, 0) },
+        LabelledInstruction { value: high, ..LabelledInstruction::default() },
+    ]
 }
 
 /// The two lines that put a table into a register.
-pub fn map(to: u8, value: RawFd) -> [Line; 2] {
-    [Line { value, ..load(SET_64, to, MAP, 0) }, Line::default()]
+pub fn map(to: u8, value: RawFd) -> [LabelledInstruction; 2] {
+    [LabelledInstruction { value, ..load(SET_64, to, MAP, 0) }, LabelledInstruction::default()]
 }
 
-fn assemble(lines: &[Line]) -> Vec<Instruction> {
+fn assemble(lines: &[LabelledInstruction]) -> Vec<Instruction> {
     let place = |label| lines.iter().position(|line| line.label == label);
     let assembled = lines.iter().enumerate().map(|(here, line)| {
         let jump = match line.jump {
@@ -216,7 +219,7 @@ struct Load {
 }
 
 /// Loads a program.
-pub fn load_program(kind: u32, attach: u32, lines: &[Line]) -> io::Result<OwnedFd> {
+pub fn load_program(kind: u32, attach: u32, lines: &[LabelledInstruction]) -> io::Result<OwnedFd> {
     let code = assemble(lines);
     let mut name = [0; 16];
     name[..6].copy_from_slice(b"onbeat");
@@ -258,7 +261,7 @@ impl Counters {
 }
 
 /// The lines that add 1 to the counter whose index is in r1. Leaves r6 to r9 as they are.
-pub fn add_one(counters: RawFd) -> Vec<Line> {
+pub fn add_one(counters: RawFd) -> Vec<LabelledInstruction> {
     let mut lines = vec![load(STORE_32, 10, 1, -4)];
     lines.extend(map(1, counters));
     lines.extend([

@@ -208,14 +208,14 @@ struct Places {
 
 /// An end's place on a board, free again when it goes.
 #[derive(Debug)]
-struct Place {
+struct HeaderPlace {
     at: usize,
     /// The process whose end it is; a forked child has only a copy.
     owner: u32,
     places: Arc<Mutex<Places>>,
 }
 
-impl Place {
+impl HeaderPlace {
     fn take(places: &Arc<Mutex<Places>>) -> Option<Self> {
         let mut held = places.lock().unwrap_or_else(PoisonError::into_inner);
         let at = held.free.pop().or_else(|| {
@@ -226,7 +226,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for HeaderPlace {
     fn drop(&mut self) {
         let mut held = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         held.free.push(self.at);
@@ -247,7 +247,7 @@ impl Board {
 
     /// Room for one more end.
     pub fn end(&self) -> io::Result<SharedLog> {
-        let place = Place::take(&self.places).ok_or(io::ErrorKind::OutOfMemory)?;
+        let place = HeaderPlace::take(&self.places).ok_or(io::ErrorKind::OutOfMemory)?;
         let at = place.at;
         let log = SharedLog { mapping: Arc::clone(&self.mapping), capacity: 0, place: Some(place) };
         // Touched here, so that counting does not fault; of the first place one word is everyone's.
@@ -308,7 +308,7 @@ pub struct SharedLog {
     mapping: Arc<Mapping>,
     capacity: u32,
     /// Its place, if that is on a board.
-    place: Option<Place>,
+    place: Option<HeaderPlace>,
 }
 
 impl SharedLog {

@@ -16,7 +16,7 @@ const PLOT: [i64; 4] = [90, 10, 890, 210];
 #[derive(Debug, Serialize)]
 pub(crate) struct ClockChart {
     title: String,
-    lines: Vec<Line>,
+    lines: Vec<ErrorCurve>,
     fault: Option<Shade>,
     /// Where no error is.
     zero: i64,
@@ -27,7 +27,7 @@ pub(crate) struct ClockChart {
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct ErrorCurve {
     name: String,
     points: String,
     colour: usize,
@@ -62,7 +62,11 @@ impl ClockChart {
             let points = clock.at_ns.iter().zip(&clock.error_ns);
             let points: Vec<_> =
                 points.map(|(at, error)| format!("{},{}", x(*at), y(*error))).collect();
-            Line { name: clock.node.clone(), points: points.join(" "), colour: number % COLOURS }
+            ErrorCurve {
+                name: clock.node.clone(),
+                points: points.join(" "),
+                colour: number % COLOURS,
+            }
         };
         let fault = clocks.iter().find_map(|clock| clock.fault_ns).map(|from| {
             let x = x(from.clamp(0, end));

@@ -25,7 +25,7 @@ pub(crate) struct Picture {
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct LinkLine {
     x1: i32,
     y1: i32,
     x2: i32,
@@ -38,7 +38,7 @@ struct Line {
 #[derive(Debug, Serialize)]
 struct Link {
     #[serde(flatten)]
-    line: Line,
+    line: LinkLine,
     label: String,
     label_x: i32,
     label_y: i32,
@@ -49,7 +49,7 @@ struct Link {
 struct PathLine {
     /// Which of the colours; none for noise.
     colour: Option<usize>,
-    strokes: Vec<Line>,
+    strokes: Vec<LinkLine>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,7 +75,7 @@ pub(crate) fn picture(system: &System, plan: &Plan) -> Picture {
         let bend = if along_row && (from.0 - to.0).abs() > COLUMN * 3 / 2 { -60 } else { 0 };
         // Lanes lie side by side across the link's direction.
         let (dx, dy) = if along_row { (0, lane) } else { (lane, 0) };
-        Line { x1: from.0 + dx, y1: from.1 + dy, x2: to.0 + dx, y2: to.1 + dy, bend }
+        LinkLine { x1: from.0 + dx, y1: from.1 + dy, x2: to.0 + dx, y2: to.1 + dy, bend }
     };
     let tracks: Vec<Vec<LinkId>> = (plan.channels.iter().map(|c| c.tree_ports()))
         .chain(plan.noise.iter().cloned())

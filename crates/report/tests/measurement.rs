@@ -2,7 +2,7 @@
 
 use crate::common::measured::by_hand;
 use onbeat_measure::measurement::{
-    Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State,
+    Campaign, CampaignScenario, Measurement, ScenarioName, ScenarioOutcome, State,
 };
 use onbeat_report::measurement::{campaign_html, campaign_table, csv, html, table};
 
@@ -66,7 +66,7 @@ fn scenario(id: &str, state: State, measurement: Option<Measurement>) -> Campaig
         node: "slave".into(),
     };
     let why = vec!["no PTP <hardware>".to_owned()];
-    CampaignScenario { scenario: Scenario { name, state, why }, measurement }
+    CampaignScenario { scenario: ScenarioOutcome { name, state, why }, measurement }
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub struct Seen {
 }
 
 /// Where memory is: its device and its number there.
-type Place = (u64, u64);
+type MemoryId = (u64, u64);
 
 /// A process.
 #[derive(Clone, Copy, Debug)]
@@ -132,16 +132,16 @@ fn process(pid: u32) -> Option<Process> {
 /// What the look at one user's processes says, one after the other.
 enum Word {
     /// A memory: where it is, which process has it open, and what is in it.
-    Memory(Place, u32, Vec<Header>),
+    Memory(MemoryId, u32, Vec<Header>),
     /// Which program has it mapped.
-    Owner(Place, u32),
+    Owner(MemoryId, u32),
     /// What was left out.
     Skipped(String),
 }
 
 /// Looks at one user's processes, in a thread that is left behind if it does not come back;
 /// `places` have been seen.
-fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<Place>, seen: &mut Seen) {
+fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<MemoryId>, seen: &mut Seen) {
     let processes = all.to_vec();
     let (words, said) = channel();
     let mut skipped = |why: String| seen.skipped.push(Skipped { uid, why });
@@ -262,7 +262,7 @@ fn name_of(pid: u32) -> String {
 
 /// Memory of the kind that ours is, open for reading, with where it is and whose. What cannot be
 /// looked at, because it has just gone, is passed over.
-fn memory(path: &Path) -> Option<(Place, u32, File)> {
+fn memory(path: &Path) -> Option<(MemoryId, u32, File)> {
     let wanted = format!("/memfd:{NAME} (deleted)");
     std::fs::read_link(path).ok().filter(|link| link.as_os_str() == wanted.as_str())?;
     // What was memory when its link was read may by now be a pipe, on which an open could wait.
@@ -295,14 +295,14 @@ fn headers(memory: &File, room: usize) -> io::Result<Vec<Header>> {
 }
 
 /// The memories of ours that a process has mapped.
-fn mapped_memories(pid: u32) -> HashSet<Place> {
+fn mapped_memories(pid: u32) -> HashSet<MemoryId> {
     let Ok(maps) = File::open(format!("/proc/{pid}/maps")) else { return HashSet::new() };
     let lines = BufReader::new(maps).split(b'\n').map_while(Result::ok);
     lines.filter_map(|line| mapped(&String::from_utf8_lossy(&line))).collect()
 }
 
 /// Which memory of ours a line of /proc/PID/maps is about.
-fn mapped(line: &str) -> Option<Place> {
+fn mapped(line: &str) -> Option<MemoryId> {
     if !line.ends_with(&format!("/memfd:{NAME} (deleted)")) {
         return None;
     }

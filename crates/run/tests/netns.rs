@@ -7,7 +7,7 @@ use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::netns::noise::{NoiseOptions, NoiseTraffic};
-use onbeat_run::netns::{self, INTERFACE, NetnsError, Network, ipv4_of, ipv6_of};
+use onbeat_run::netns::{self, INTERFACE, KernelNetwork, NetnsError, ipv4_of, ipv6_of};
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::net::SendFlags;
@@ -42,14 +42,14 @@ fn bridges_in_a_loop_are_refused_before_anything_is_made() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/04-tsn-ring/system.toml");
     let text = std::fs::read_to_string(path).expect("the example");
     let ring = onbeat_description::load("system.toml", &text, &mut |_| Err(String::new()));
-    let error = Network::build(&ring.system.expect("a valid example")).expect_err("a loop");
+    let error = KernelNetwork::build(&ring.system.expect("a valid example")).expect_err("a loop");
     assert!(matches!(error, NetnsError::Loop { .. }), "{error}");
     assert!(error.to_string().contains("west.north–north.west"), "{error}");
 }
 
 /// The network, or none where the machine does not permit it.
-fn build(system: &System) -> Option<Network> {
-    match Network::build(system) {
+fn build(system: &System) -> Option<KernelNetwork> {
+    match KernelNetwork::build(system) {
         Ok(network) => Some(network),
         Err(error @ NetnsError::NotPermitted { .. }) => {
             not_run(Need::Namespaces, &error);
@@ -274,7 +274,7 @@ fn holds_a_network_when_told_to() {
         return;
     }
     let system = two_hosts();
-    let network = Network::build(&system).expect("a network");
+    let network = KernelNetwork::build(&system).expect("a network");
     let descriptor = network.namespace(node(&system, "talker")).as_raw_fd();
     println!("\nholding {descriptor}");
     let _ = io::stdin().lines().count(); // until it is killed
@@ -324,7 +324,7 @@ fn without_the_right_to_make_namespaces_the_error_says_what_to_do() {
             let none = CapabilitySet::empty();
             let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
             rustix::thread::set_capabilities(None, none).expect("fewer rights");
-            Network::build(&system)
+            KernelNetwork::build(&system)
         };
         scope.spawn(build).join().expect("no panic")
     });

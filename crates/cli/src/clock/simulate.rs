@@ -6,7 +6,7 @@ use crate::terminal;
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_net::gptp::{ErrorFigures, NODES_MAX, Scenario, Stamping, Trace, simulate};
+use onbeat_net::gptp::{ErrorFigures, GptpScenario, NODES_MAX, Stamping, Trace, simulate};
 use onbeat_report::grid::{grid, ruled};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(super) fn show(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
         Timestamping::Coarse => Stamping::COARSE,
         Timestamping::Software => Stamping::SOFTWARE,
     };
-    let mut scenario = Scenario::chain(usize::from(*hops), stamping, *seed);
+    let mut scenario = GptpScenario::chain(usize::from(*hops), stamping, *seed);
     scenario.duration = *duration;
     let trace = simulate(&scenario).map_err(|error| WrongArgument(error.to_string()))?;
     let from = NetTime::ZERO + SETTLED.min(Span::from_ns(duration.as_ns() / 2));

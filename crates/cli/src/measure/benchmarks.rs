@@ -10,9 +10,9 @@ use crate::chosen::WrongArgument;
 use anyhow::{Context, bail};
 use onbeat::clock::pause;
 use onbeat_machine::benchmarks::{
-    Clock, CpuLatencyHeld, CyclicTest, Entered, Facts, GpioLine, Isolated, Line, Load, Place,
-    allowed_cpus, clock_overhead, cross_overhead, cyclictest, default_cpu, lock_memory,
-    missing_tool, stress_ng, wake_on_all,
+    Clock, CpuLatencyHeld, CpuPlacement, CyclicTest, Entered, Facts, GpioLine, GpioOutput,
+    Isolated, Load, allowed_cpus, clock_overhead, cross_overhead, cyclictest, default_cpu,
+    lock_memory, missing_tool, stress_ng, wake_on_all,
 };
 use onbeat_measure::measurement::{self, Measurement, NodeError, Tool, relative};
 use onbeat_model::time::Span;
@@ -88,7 +88,7 @@ fn turn(settings: &Settings) -> usize {
 }
 
 /// What came of it.
-pub(super) struct Trialled {
+pub(super) struct BenchmarkResults {
     pub(super) document: Measurement,
     pub(super) values: BTreeMap<String, Vec<i64>>,
     pub(super) interrupted: bool,
@@ -101,7 +101,7 @@ pub(super) struct Benchmarks<'a> {
     pub(super) stop: &'a AtomicBool,
     pub(super) bar: &'a Bar,
     pub(super) collected: Collected,
-    pub(super) place: Place,
+    pub(super) place: CpuPlacement,
     /// The other processors that may be used.
     pub(super) others: Vec<u16>,
     pub(super) directory: Directory,
@@ -133,7 +133,7 @@ impl<'a> Benchmarks<'a> {
             let message = format!("--cpu {cpu}: this process may use processors {here} only");
             bail!(WrongArgument(message));
         }
-        let mut place = Place { cpu, priority: settings.priority };
+        let mut place = CpuPlacement { cpu, priority: settings.priority };
         if let Err(error) = place.run(|| ()) {
             place.priority = 0;
             place.run(|| ()).with_context(|| format!("processor {cpu}"))?;
@@ -178,7 +178,7 @@ impl<'a> Benchmarks<'a> {
     }
 
     /// Measures the parts in their order; the load is there from the first part that wants it on.
-    pub(super) fn run(mut self, parts: &[Part]) -> anyhow::Result<Trialled> {
+    pub(super) fn run(mut self, parts: &[Part]) -> anyhow::Result<BenchmarkResults> {
         let mut load = None;
         for part in parts {
             if part.loaded && load.is_none() {
@@ -213,7 +213,7 @@ impl<'a> Benchmarks<'a> {
         }
         let interrupted = self.is_stopped();
         let Collected { document, values, .. } = self.collected;
-        Ok(Trialled { document, values, interrupted })
+        Ok(BenchmarkResults { document, values, interrupted })
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -333,7 +333,7 @@ impl<'a> Benchmarks<'a> {
         let others = self.others[..self.others.len().min(WITNESSES_MAX)].split_first();
         let text = std::thread::scope(|scope| {
             let beside = others.map(|(cpu, more)| {
-                let there = Place { cpu: *cpu, ..place };
+                let there = CpuPlacement { cpu: *cpu, ..place };
                 let patience = CYCLICTEST_BEGINS.as_ns() * 100 / period.as_ns();
                 let enough = count * 2 + usize::try_from(patience).unwrap_or(0);
                 let done = &done;
@@ -387,7 +387,7 @@ impl<'a> Benchmarks<'a> {
     fn sync(&mut self, test: u8) -> anyhow::Result<()> {
         if let Some(wanted) = self.settings.gpio.clone() {
             let failed = || format!("output {wanted}");
-            let line = Line::request(&wanted).with_context(failed)?;
+            let line = GpioOutput::request(&wanted).with_context(failed)?;
             let mut samples = vec![-1; self.settings.samples];
             let done = self.place.run(|| line.pulses(&mut samples, self.stop))?;
             samples.truncate(done.with_context(failed)?);

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use onbeat::interface::ask_ptp4l;
 use onbeat_machine::benchmarks::{Isolation, Mode, Role, unmet};
 use onbeat_measure::measurement::{
-    Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State, read,
+    Campaign, CampaignScenario, Measurement, ScenarioName, ScenarioOutcome, State, read,
 };
 use onbeat_report::measurement::{campaign_html, campaign_table};
 use onbeat_run::machine::Machine;
@@ -118,11 +118,14 @@ fn there(directory: &Path) -> anyhow::Result<Option<CampaignScenario>> {
 /// A scenario that an interrupt came before.
 fn not_reached(name: ScenarioName) -> CampaignScenario {
     let why = vec!["the campaign was interrupted before: start it again".to_owned()];
-    CampaignScenario { scenario: Scenario { name, state: State::Cannot, why }, measurement: None }
+    CampaignScenario {
+        scenario: ScenarioOutcome { name, state: State::Cannot, why },
+        measurement: None,
+    }
 }
 
 /// Whether the machine is set up for a scenario.
-fn evaluate(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> Scenario {
+fn evaluate(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> ScenarioOutcome {
     let ptp = ask_ptp4l(Path::new(PTP4L.0), PTP4L.1).ok();
     let said = arguments.sync.map(Into::into);
     let output = arguments.how.gpio.is_some();
@@ -132,12 +135,12 @@ fn evaluate(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> 
         false if unmet.is_empty() => State::Done,
         false => State::Partly,
     };
-    Scenario { name, state, why: unmet.into_iter().map(|unmet| unmet.what).collect() }
+    ScenarioOutcome { name, state, why: unmet.into_iter().map(|unmet| unmet.what).collect() }
 }
 
 /// Measures a scenario, if it can be; `None` if that was interrupted.
 fn measure(
-    scenario: Scenario,
+    scenario: ScenarioOutcome,
     directory: &Path,
     arguments: &CampaignArguments,
     reaper: &mut Reaper,

@@ -16,7 +16,7 @@ use crate::output::{Kind, MEASUREMENT, MEASUREMENT_REPORT, Output, SAMPLES};
 use crate::{run, terminal};
 use arguments::{Test, TestArguments};
 use bar::Bar;
-use benchmarks::{Benchmarks, Part, Trialled};
+use benchmarks::{BenchmarkResults, Benchmarks, Part};
 use onbeat_report::measurement;
 use onbeat_run::process::Reaper;
 use std::path::PathBuf;
@@ -81,7 +81,7 @@ fn tests(parts: &[Part], asked: &TestArguments, out: Option<PathBuf>) -> anyhow:
 }
 
 /// Writes what a measurement leaves.
-fn write(output: &Output<'_>, done: &Trialled) -> anyhow::Result<()> {
+fn write(output: &Output<'_>, done: &BenchmarkResults) -> anyhow::Result<()> {
     output.write(MEASUREMENT, done.document.to_json())?;
     output.write(MEASUREMENT_REPORT, measurement::html(&done.document, &done.values))?;
     for (name, values) in &done.values {

@@ -8,8 +8,8 @@ use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::MonoTime;
 use onbeat_machine::benchmarks::{
-    Clock, Node, NodeClock, NodeSample, Place, decode, encode, first_instant, lock_memory,
-    wake_node,
+    Clock, CpuPlacement, NodeClock, NodeSample, NodeTask, decode, encode, first_instant,
+    lock_memory, wake_node,
 };
 use onbeat_model::time::{ClockError, Span};
 use onbeat_run::process::{Kept, Running, Start};
@@ -43,12 +43,12 @@ pub(super) fn be(arguments: &NodeArguments) -> anyhow::Result<Exit> {
         true => NodeClock::Emulated(error),
         false => NodeClock::Machine(Clock::Global),
     };
-    let node = Node {
+    let node = NodeTask {
         clock,
         start_ns: arguments.start_ns,
         period: Span::from_ns(arguments.period_ns),
         count: arguments.count,
-        place: Place { cpu: arguments.cpu, priority: arguments.priority },
+        place: CpuPlacement { cpu: arguments.cpu, priority: arguments.priority },
         gpio: arguments.gpio.clone(),
     };
     // Whether that is allowed has been noted by who started us.

@@ -5,7 +5,7 @@
 pub mod machine;
 
 use onbeat_model::system::System;
-use onbeat_run::netns::{NetnsError, Network};
+use onbeat_run::netns::{KernelNetwork, NetnsError};
 use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::io::Write;
@@ -260,7 +260,7 @@ pub fn load(system: &TestSystem) -> System {
 /// do.
 pub fn permitted() -> bool {
     let system = TestSystem::new(&two_hosts(""));
-    let Err(error) = Network::build(&load(&system)) else { return true };
+    let Err(error) = KernelNetwork::build(&load(&system)) else { return true };
     assert!(matches!(error, NetnsError::NotPermitted { .. }), "{error}");
     not_run(Need::Namespaces, &error);
     let output = run(&["run", ".", "--network", "netns"], system.path(), 5);

@@ -51,7 +51,7 @@ struct Host {
 
 /// A port as `[[port]]` and faults name it.
 #[derive(Clone, Debug)]
-struct Port {
+struct DrawnPort {
     name: String,
     rate_bps: i64,
 }
@@ -67,7 +67,7 @@ struct Draft<'a> {
     bridges: usize,
     /// Which bridges links join.
     edges: Vec<(usize, usize)>,
-    ports: Vec<Port>,
+    ports: Vec<DrawnPort>,
     slowest_bps: i64,
     /// What the gates of all ports have in common, if anything.
     cycle_ns: i64,

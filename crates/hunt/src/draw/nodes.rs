@@ -1,6 +1,6 @@
 //! Hosts, bridges, links and their clocks.
 
-use super::{Draft, Host, Port, Table, table};
+use super::{Draft, DrawnPort, Host, Table, table};
 use serde_json::{Value, json};
 
 /// Rates that networks have.
@@ -217,7 +217,7 @@ impl Draft<'_> {
                 numbers[number] += 1;
                 (node.clone(), format!("{node}.p{}", numbers[number]))
             };
-            self.ports.push(Port { name: port, rate_bps });
+            self.ports.push(DrawnPort { name: port, rate_bps });
             written
         });
         link.insert("ends".into(), json!(ends));

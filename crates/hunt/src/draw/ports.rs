@@ -1,12 +1,12 @@
 //! How ports send: no two need be alike.
 
-use super::{Draft, Port, Table};
+use super::{Draft, DrawnPort, Table};
 use serde_json::{Value, json};
 
 impl Draft<'_> {
     pub(super) fn ports(&mut self) {
         let share = self.mix.ports;
-        let mut left: Vec<Port> = self.ports.clone();
+        let mut left: Vec<DrawnPort> = self.ports.clone();
         while let Some(port) = left.pop() {
             if !self.chance(share) {
                 continue;

@@ -67,9 +67,9 @@ const SET_VALUES: libc::c_ulong = opcode::read_write::<Values>(0xB4, 0x0F) as li
 
 /// An output that is ours until this goes.
 #[derive(Debug)]
-pub struct Line(OwnedFd);
+pub struct GpioOutput(OwnedFd);
 
-impl Line {
+impl GpioOutput {
     /// Asks for a line as an output, low.
     ///
     /// # Errors
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn what_is_no_chip_is_refused_by_the_system() {
         let line = |chip: &str| GpioLine { chip: chip.into(), line: 0 };
-        assert!(Line::request(&line("/nowhere")).is_err());
-        let error = Line::request(&line("/dev/null")).unwrap_err();
+        assert!(GpioOutput::request(&line("/nowhere")).is_err());
+        let error = GpioOutput::request(&line("/dev/null")).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTTY));
     }
 

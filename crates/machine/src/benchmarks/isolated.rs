@@ -1,6 +1,6 @@
 //! Which processors are kept free for real-time threads, by what, and how to measure there.
 
-use super::{Place, allowed_cpus};
+use super::{CpuPlacement, allowed_cpus};
 use onbeat_run::machine::{CpuList, Machine};
 use std::collections::BTreeMap;
 use std::io;
@@ -95,7 +95,7 @@ impl Isolated {
     /// # Errors
     /// When there is none: what the system says of the last one, or that nothing is isolated.
     pub fn enter(&self, machine: &Machine) -> io::Result<Entered> {
-        let placed = |cpu: u16| Place { cpu, priority: 0 }.run(|| ());
+        let placed = |cpu: u16| CpuPlacement { cpu, priority: 0 }.run(|| ());
         let mut failed = io::Error::other("no processor is isolated");
         for cpu in self.cpus().0 {
             // The affinity may be narrower than what is allowed: TuneD has systemd do that.

@@ -14,10 +14,10 @@ mod tools;
 mod wake;
 
 pub use facts::Facts;
-pub use gpio::{GpioLine, Line, NoLine};
+pub use gpio::{GpioLine, GpioOutput, NoLine};
 pub use hold::{CpuLatencyHeld, lock_memory};
 pub use isolated::{Entered, Isolated};
-pub use node::{Node, NodeClock, NodeSample, decode, encode, first_instant, wake_node};
+pub use node::{NodeClock, NodeSample, NodeTask, decode, encode, first_instant, wake_node};
 pub use overhead::{clock_overhead, cross_overhead};
 pub use scenario::{Isolation, Mode, Role, Unmet, unmet};
 pub use tools::{CyclicTest, Load, cyclictest, missing_tool, stress_ng};
@@ -90,14 +90,14 @@ fn ns(time: libc::timespec) -> i64 {
 
 /// Where and how urgently a measuring thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CpuPlacement {
     /// The processor.
     pub cpu: u16,
     /// SCHED_FIFO priority, 1 to 99; 0: as every other thread.
     pub priority: u8,
 }
 
-impl Place {
+impl CpuPlacement {
     /// Puts the calling thread there.
     ///
     /// # Errors
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn work_is_done_on_the_processor_that_was_asked_for() {
         let cpu = *allowed_cpus().unwrap().0.last().unwrap();
-        let place = Place { cpu, priority: 0 };
+        let place = CpuPlacement { cpu, priority: 0 };
         assert_eq!(place.run(rustix::thread::sched_getcpu).unwrap(), usize::from(cpu));
-        let nowhere = Place { cpu: 1023, priority: 0 };
+        let nowhere = CpuPlacement { cpu: 1023, priority: 0 };
         assert!(nowhere.run(|| ()).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Test 4: one of two nodes that act at the same instants of network time. Each is a process; what
 //! it saw is kept in memory and written when it is done.
 
-use super::{Clock, GpioLine, Line, Place, Wakes, wake};
+use super::{Clock, CpuPlacement, GpioLine, GpioOutput, Wakes, wake};
 use onbeat::clock::{EmulatedClock, MonoTime};
 use onbeat_model::time::{ClockError, Span, SyncedTime};
 use std::io;
@@ -28,7 +28,7 @@ impl NodeClock {
 
 /// What a node is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct NodeTask {
     /// Its network time.
     pub clock: NodeClock,
     /// The first instant, by [`NodeClock::base`].
@@ -38,7 +38,7 @@ pub struct Node {
     /// How many there are.
     pub count: usize,
     /// Where it runs.
-    pub place: Place,
+    pub place: CpuPlacement,
     /// An output that is high from each even instant to the next odd one.
     pub gpio: Option<GpioLine>,
 }
@@ -99,8 +99,8 @@ pub fn decode(octets: &[u8]) -> Option<Vec<NodeSample>> {
 ///
 /// # Errors
 /// When the place or the output is not to be had, or the output fails; what was measured is lost.
-pub fn wake_node(node: &Node, stop: &AtomicBool) -> io::Result<Vec<NodeSample>> {
-    let line = node.gpio.as_ref().map(Line::request).transpose()?;
+pub fn wake_node(node: &NodeTask, stop: &AtomicBool) -> io::Result<Vec<NodeSample>> {
+    let line = node.gpio.as_ref().map(GpioOutput::request).transpose()?;
     let mut wakes = Wakes::room_for(node.count);
     let mut at_ns = vec![0; node.count];
     let mut failed = None;
@@ -138,13 +138,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn node(clock: NodeClock) -> Node {
-        Node {
+    fn node(clock: NodeClock) -> NodeTask {
+        NodeTask {
             clock,
             start_ns: clock.base().now_ns() + 2_000_000,
             period: Span::from_ms(1),
             count: 10,
-            place: Place { cpu: 0, priority: 0 },
+            place: CpuPlacement { cpu: 0, priority: 0 },
             gpio: None,
         }
     }

@@ -1,6 +1,6 @@
 //! The tools that the paper uses, as they are: cyclictest beside our own loop, stress-ng as load.
 
-use super::{Clock, Place};
+use super::{Clock, CpuPlacement};
 use onbeat_model::time::Span;
 use onbeat_run::environment;
 use onbeat_run::machine::CpuList;
@@ -30,7 +30,7 @@ pub struct CyclicTest {
     /// [`Clock::Local`] or [`Clock::Global`].
     pub clock: Clock,
     /// Where its thread runs.
-    pub place: Place,
+    pub place: CpuPlacement,
     /// From one wake-up to the next.
     pub period: Span,
     /// How many wake-ups.

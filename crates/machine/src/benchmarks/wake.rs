@@ -1,6 +1,6 @@
 //! Test 3: how late a thread wakes up from an absolute sleep, as cyclictest does it.
 
-use super::{Clock, Place};
+use super::{Clock, CpuPlacement};
 use onbeat::clock::pause;
 use onbeat_model::time::Span;
 use std::io;
@@ -75,7 +75,7 @@ pub fn wake(
 /// When a thread cannot be made or put in its place.
 pub fn wake_on_all(
     clock: Clock,
-    place: Place,
+    place: CpuPlacement,
     witnesses: &[u16],
     period: Span,
     count: usize,
@@ -84,7 +84,7 @@ pub fn wake_on_all(
     let start = Start::default();
     let side = |cpu| {
         let mut wakes = Wakes::room_for(count);
-        let placed = Place { cpu, ..place }.take();
+        let placed = CpuPlacement { cpu, ..place }.take();
         let start_ns = start.wait();
         placed?;
         let target = |instant| start_ns + period.as_ns() * instant as i64;
@@ -184,13 +184,13 @@ mod tests {
     #[test]
     fn witnesses_see_the_same_instants() {
         let cpus: Vec<u16> = super::super::allowed_cpus().unwrap().0.into_iter().collect();
-        let place = Place { cpu: cpus[0], priority: 0 };
+        let place = CpuPlacement { cpu: cpus[0], priority: 0 };
         let go_on = AtomicBool::new(false);
         let sides =
             wake_on_all(Clock::Global, place, &cpus[1..], Span::from_ms(1), 20, &go_on).unwrap();
         assert_eq!(sides.len(), cpus.len());
         assert!(sides.iter().all(|side| side.late_ns.len() == 20));
-        let nowhere = Place { cpu: 1023, priority: 0 };
+        let nowhere = CpuPlacement { cpu: 1023, priority: 0 };
         let one = &cpus[..1];
         assert!(wake_on_all(Clock::Local, nowhere, one, Span::from_ms(1), 2, &go_on).is_err());
         let stop = AtomicBool::new(true);

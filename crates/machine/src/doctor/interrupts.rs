@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupts {
     /// Those that devices have.
-    pub lines: Vec<Line>,
+    pub lines: Vec<InterruptLine>,
     /// Where new ones go, as a list of processors.
     pub default: Fact<String>,
 }
 
 /// One interrupt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct InterruptLine {
     /// Its number.
     pub number: u32,
     /// The devices that have it.
@@ -42,7 +42,7 @@ impl Interrupts {
                 machine.cpus(&format!("/proc/irq/{number}/{file}")).map(|cpus| cpus.to_string())
             };
             let (count, name) = counted.get(&number).cloned().unwrap_or_default();
-            Some(Line {
+            Some(InterruptLine {
                 number,
                 name,
                 asked: list("smp_affinity_list").ok()?,
@@ -140,7 +140,7 @@ pub(super) static CHECKS: [&Check; 6] =
 /// How many interrupts are named.
 const NAMED: usize = 3;
 
-fn named(lines: &[&Line]) -> String {
+fn named(lines: &[&InterruptLine]) -> String {
     let names = lines.iter().take(NAMED).map(|l| format!("{} {} on {}", l.number, l.name, at(l)));
     match lines.len() {
         0 => "none".to_owned(),
@@ -149,7 +149,7 @@ fn named(lines: &[&Line]) -> String {
 }
 
 /// Where a line goes, as far as that is known.
-fn at(line: &Line) -> &str {
+fn at(line: &InterruptLine) -> &str {
     if line.effective.is_empty() { &line.asked } else { &line.effective }
 }
 
@@ -158,8 +158,9 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
     let apart = evaluation.facts.isolation.apart();
     let wanted = format!("none of {apart}");
     if !apart.is_empty() {
-        let there = |line: &&Line| line.count > 0 && !parsed(at(line)).and(&apart).is_empty();
-        let found: Vec<&Line> = lines.iter().filter(there).collect();
+        let there =
+            |line: &&InterruptLine| line.count > 0 && !parsed(at(line)).and(&apart).is_empty();
+        let found: Vec<&InterruptLine> = lines.iter().filter(there).collect();
         evaluation.require(&EFFECTIVE, found.is_empty(), named(&found), "none");
         match default {
             Fact::Known(list) => {
@@ -169,10 +170,10 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
             Fact::Unknown(why) => evaluation.unknown(&DEFAULT, why, wanted),
         }
     }
-    let strays = |line: &&Line| {
+    let strays = |line: &&InterruptLine| {
         line.count > 0 && !parsed(&line.effective).without(&parsed(&line.asked)).is_empty()
     };
-    let found: Vec<&Line> = lines.iter().filter(strays).collect();
+    let found: Vec<&InterruptLine> = lines.iter().filter(strays).collect();
     evaluation.require(&REFUSED, found.is_empty(), named(&found), "all where they were sent");
     let tasks = &evaluation.facts.tasks;
     let balancer = tasks.iter().find(|task| task.name == "irqbalance");

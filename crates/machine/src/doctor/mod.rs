@@ -40,7 +40,7 @@ pub use clocksource::Clocksource;
 pub use config::Config;
 pub use facts::{FACTS_FILE, Fact, Facts, FactsError};
 pub use finding::{Area, Check, Finding, Need, State};
-pub use interrupts::{Interrupts, Line};
+pub use interrupts::{InterruptLine, Interrupts};
 pub use isolation::Isolation;
 pub use kernel::Kernel;
 pub use nic::{Interface, Vlan};

@@ -42,7 +42,7 @@ impl fmt::Display for Carrier {
 
 /// An interface and those that it stands on or belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct NetDevice {
     index: u32,
     name: String,
     below: Vec<u32>,
@@ -54,7 +54,7 @@ pub fn carrier_of(index: u32) -> io::Result<Option<Carrier>> {
     let netlink = Netlink::open()?;
     let links = netlink.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
     let routes = netlink.dump(RouteNetlinkMessage::GetRoute(RouteMessage::default()))?;
-    let nodes: Vec<Node> = links.iter().filter_map(node).collect();
+    let nodes: Vec<NetDevice> = links.iter().filter_map(node).collect();
     let defaults: BTreeSet<u32> = routes.iter().flat_map(default_ways).collect();
     Ok(evaluate(index, &nodes, &defaults))
 }
@@ -78,10 +78,10 @@ pub(super) fn way_to(to: IpAddr) -> io::Result<u32> {
     }
 }
 
-fn node(message: &RouteNetlinkMessage) -> Option<Node> {
+fn node(message: &RouteNetlinkMessage) -> Option<NetDevice> {
     let RouteNetlinkMessage::NewLink(link) = message else { return None };
     let index = link.header.index;
-    let mut node = Node { index, name: index.to_string(), below: Vec::new() };
+    let mut node = NetDevice { index, name: index.to_string(), below: Vec::new() };
     // The number of what is in another namespace means something there only.
     let elsewhere = link.attributes.iter().any(|a| matches!(a, LinkAttribute::LinkNetNsId(_)));
     for attribute in &link.attributes {
@@ -119,10 +119,10 @@ fn ways(route: &RouteMessage) -> Vec<u32> {
 }
 
 /// Follows what hangs together with `index`, whichever way round.
-fn evaluate(index: u32, nodes: &[Node], defaults: &BTreeSet<u32>) -> Option<Carrier> {
+fn evaluate(index: u32, nodes: &[NetDevice], defaults: &BTreeSet<u32>) -> Option<Carrier> {
     let mut seen = BTreeSet::from([index]);
     loop {
-        let joined = |node: &&Node| {
+        let joined = |node: &&NetDevice| {
             seen.contains(&node.index) || node.below.iter().any(|other| seen.contains(other))
         };
         let more: BTreeSet<u32> = nodes
@@ -150,8 +150,8 @@ fn evaluate(index: u32, nodes: &[Node], defaults: &BTreeSet<u32>) -> Option<Carr
 mod tests {
     use super::*;
 
-    fn node(index: u32, name: &str, below: &[u32]) -> Node {
-        Node { index, name: name.to_owned(), below: below.to_vec() }
+    fn node(index: u32, name: &str, below: &[u32]) -> NetDevice {
+        NetDevice { index, name: name.to_owned(), below: below.to_vec() }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub const fn software_threshold() -> Span {
 
 /// Who gives the time (the paper's table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scenario {
+pub enum ClockScenario {
     /// Slave, master, slave: a bridge is the grandmaster.
     Sms,
     /// Master, bridge, slave: a host is.
@@ -65,7 +65,7 @@ pub enum Stamping {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Who gives the time.
-    pub scenario: Scenario,
+    pub scenario: ClockScenario,
     /// What this node is.
     pub role: Role,
     /// Its interfaces.
@@ -152,8 +152,8 @@ impl Configuration {
         let settings = &self.0;
         let priority1 = match (settings.role, settings.scenario) {
             (Role::Slave, _) => PRIORITY1_NEVER,
-            (Role::Master, Scenario::Sms) => PRIORITY1_BRIDGE,
-            (Role::Master, Scenario::Mbs) => PRIORITY1_HOST,
+            (Role::Master, ClockScenario::Sms) => PRIORITY1_BRIDGE,
+            (Role::Master, ClockScenario::Mbs) => PRIORITY1_HOST,
         };
         let stamping = match settings.stamping {
             Stamping::Hardware => "hardware",
@@ -267,8 +267,8 @@ impl Configuration {
     fn described(&self) -> String {
         let settings = &self.0;
         let scenario = match settings.scenario {
-            Scenario::Sms => "SMS (a bridge is the grandmaster)",
-            Scenario::Mbs => "MBS (a host is the grandmaster)",
+            ClockScenario::Sms => "SMS (a bridge is the grandmaster)",
+            ClockScenario::Mbs => "MBS (a host is the grandmaster)",
         };
         let role = match settings.role {
             Role::Master => "grandmaster",
@@ -287,7 +287,7 @@ impl Configuration {
 mod tests {
     use super::*;
 
-    fn settings(scenario: Scenario, role: Role, stamping: Stamping, steers: bool) -> Settings {
+    fn settings(scenario: ClockScenario, role: Role, stamping: Stamping, steers: bool) -> Settings {
         Settings {
             scenario,
             role,
@@ -313,25 +313,25 @@ mod tests {
     #[test]
     fn the_files_are_the_golden_ones() {
         let (hard, soft) = (Stamping::Hardware, Stamping::Software);
-        let mut bridge = settings(Scenario::Sms, Role::Master, hard, true);
+        let mut bridge = settings(ClockScenario::Sms, Role::Master, hard, true);
         bridge.interfaces = vec!["swp0".to_owned(), "swp1".to_owned()];
         let mut drifted = Vec::new();
         for (found, golden) in [
             (all(bridge), include_str!("golden/sms-master.txt")),
             (
-                all(settings(Scenario::Sms, Role::Slave, hard, true)),
+                all(settings(ClockScenario::Sms, Role::Slave, hard, true)),
                 include_str!("golden/sms-slave.txt"),
             ),
             (
-                all(settings(Scenario::Mbs, Role::Master, hard, true)),
+                all(settings(ClockScenario::Mbs, Role::Master, hard, true)),
                 include_str!("golden/mbs-master.txt"),
             ),
             (
-                all(settings(Scenario::Mbs, Role::Slave, soft, true)),
+                all(settings(ClockScenario::Mbs, Role::Slave, soft, true)),
                 include_str!("golden/mbs-slave-software.txt"),
             ),
             (
-                all(settings(Scenario::Mbs, Role::Slave, soft, false)),
+                all(settings(ClockScenario::Mbs, Role::Slave, soft, false)),
                 include_str!("golden/mbs-slave-free.txt"),
             ),
         ] {
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_ptp4l_would_misread_is_refused() {
-        let right = settings(Scenario::Mbs, Role::Slave, Stamping::Software, false);
+        let right = settings(ClockScenario::Mbs, Role::Slave, Stamping::Software, false);
         let with = |change: fn(&mut Settings)| {
             let mut settings = right.clone();
             change(&mut settings);

@@ -8,7 +8,7 @@ mod machine;
 mod supervision;
 
 pub use configuration::{
-    Configuration, File, PRIORITY, Role, SOCKET, Scenario, Settings, SettingsError, Stamping,
+    ClockScenario, Configuration, File, PRIORITY, Role, SOCKET, Settings, SettingsError, Stamping,
     hardware_threshold, software_threshold,
 };
 pub use evaluation::{Facts, Reason, Status, evaluate};

@@ -47,7 +47,8 @@ impl State {
 
 /// A scenario and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Scenario {
+#[schemars(rename = "Scenario")]
+pub struct ScenarioOutcome {
     /// Which.
     #[serde(flatten)]
     pub name: ScenarioName,
@@ -62,7 +63,7 @@ pub struct Scenario {
 pub struct CampaignScenario {
     /// Which, and what came of it.
     #[serde(flatten)]
-    pub scenario: Scenario,
+    pub scenario: ScenarioOutcome,
     /// What was measured.
     pub measurement: Option<Measurement>,
 }

@@ -1,7 +1,7 @@
 //! The JSON contract, version 2. `docs/measurements.md` explains it,
 //! `schema/measurement.schema.json` is made from these types.
 
-use super::campaign::Scenario;
+use super::campaign::ScenarioOutcome;
 use super::figures::Figures;
 use crate::contract::{indented, schema_of};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub struct Measurement {
     /// Which contract this is: 2.
     pub version: u32,
     /// The scenario of a campaign that was measured.
-    pub scenario: Option<Scenario>,
+    pub scenario: Option<ScenarioOutcome>,
     /// On what.
     pub machine: MachineDescription,
     /// How.

@@ -8,7 +8,8 @@ mod figures;
 mod stalls;
 
 pub use campaign::{
-    CAMPAIGN_FORMAT, Campaign, CampaignScenario, Scenario, ScenarioName, State, campaign_schema,
+    CAMPAIGN_FORMAT, Campaign, CampaignScenario, ScenarioName, ScenarioOutcome, State,
+    campaign_schema,
 };
 pub use cyclictest::{NotCyclicTest, cyclictest};
 pub use document::{

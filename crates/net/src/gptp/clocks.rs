@@ -1,7 +1,7 @@
 //! The clocks of a description's nodes as gPTP keeps them.
 
 use super::study;
-use super::{NODES_MAX, Sample, Scenario, Stamping, Trace, simulate};
+use super::{GptpScenario, NODES_MAX, Sample, Stamping, Trace, simulate};
 use crate::engine::Engine;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
@@ -54,14 +54,14 @@ pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
 
 /// The network of a description without its faults: what goes wrong in a run goes wrong at its
 /// instants, not at those of this simulation.
-fn scenario(system: &System, synchronisation: &Synchronisation) -> Scenario {
+fn scenario(system: &System, synchronisation: &Synchronisation) -> GptpScenario {
     let Synchronisation { grandmaster, stamps, seed, in_run, .. } = *synchronisation;
     let stamps = match stamps {
         StampKind::Hardware => Stamping::HARDWARE,
         StampKind::Coarse => Stamping::COARSE,
         StampKind::Software => Stamping::SOFTWARE,
     };
-    let mut scenario = Scenario::of(system, grandmaster, stamps, seed);
+    let mut scenario = GptpScenario::of(system, grandmaster, stamps, seed);
     scenario.faults.clear();
     if in_run {
         // Its clock is true time in a run.

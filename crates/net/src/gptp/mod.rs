@@ -4,10 +4,10 @@
 //! scenario gives the same trace, whatever the machine.
 //!
 //! ```
-//! use onbeat_net::gptp::{Scenario, Stamping, simulate};
+//! use onbeat_net::gptp::{GptpScenario, Stamping, simulate};
 //! use onbeat_model::time::{NetTime, Span};
 //!
-//! let mut scenario = Scenario::chain(3, Stamping::HARDWARE, 1);
+//! let mut scenario = GptpScenario::chain(3, Stamping::HARDWARE, 1);
 //! scenario.duration = Span::from_s(20);
 //! let trace = simulate(&scenario).expect("a sound scenario");
 //! let error = trace.error(3, NetTime::from_ns(10_000_000_000)).expect("samples");
@@ -21,7 +21,7 @@
 //! leaves and later for what comes, and cut to the clock's granularity. What a node sends leaves
 //! after a *residence* drawn evenly from an interval, in order; this is also what a relay takes for
 //! a Sync and a neighbour for its response. A *link* has one delay per direction; the protocol can
-//! only assume that they are alike. In a [`Scenario`] there is no other traffic, and a link has no
+//! only assume that they are alike. In a [`GptpScenario`] there is no other traffic, and a link has no
 //! rate; in a run ([`join`]) frames share ports and links with all that the run sends.
 
 mod clocks;
@@ -50,7 +50,7 @@ pub const RATE_MAX_PPB: i64 = 200_000;
 
 /// What is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scenario {
+pub struct GptpScenario {
     /// The nodes; a node's number is its index.
     pub nodes: Vec<NodeModel>,
     /// Links between them. A node's ports are in the order of its links.
@@ -173,7 +173,7 @@ pub enum ScenarioError {
     Time(&'static str),
 }
 
-impl Scenario {
+impl GptpScenario {
     /// Nodes in a row, `hops` links long, in the ranges of 802.1AS-2020 annex B: the first is
     /// grandmaster; rates within 100 ppm, wandering within 1 ppm by about 3 ppb in a second; links
     /// of 50 to 500 ns that are asymmetric by up to 8 ns; residences of 0.1 to 10 ms. 100 s, ten
@@ -194,7 +194,7 @@ impl Scenario {
     }
 
     /// The network of a description: its nodes and links by their indices, propagation delays as
-    /// described, clocks and residences as those of [`Scenario::chain`]. One node is grandmaster
+    /// described, clocks and residences as those of [`GptpScenario::chain`]. One node is grandmaster
     /// (802.1AS: commonly a bridge), all others may become it. Of the description's faults, links
     /// that are down, and nodes, whose clocks continue meanwhile and whose links do not. Thresholds
     /// for the link delay let the described links be, as who lays long ones sets them
@@ -356,8 +356,8 @@ fn is_within(span: Span, low: i64, high: i64) -> bool {
 /// Simulates. Takes about 2 s for 100 nodes and 100 s.
 ///
 /// # Errors
-/// When the scenario is not sound; [`Scenario::check`] says the same.
-pub fn simulate(scenario: &Scenario) -> Result<Trace, ScenarioError> {
+/// When the scenario is not sound; [`GptpScenario::check`] says the same.
+pub fn simulate(scenario: &GptpScenario) -> Result<Trace, ScenarioError> {
     scenario.check()?;
     Ok(study::Study::new(scenario).run())
 }

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, Options};
 use crate::gptp::instance::{self, Instance};
 use crate::gptp::trace::{NodeSummary, Sample, Trace};
-use crate::gptp::{Fault, NodeModel, Scenario};
+use crate::gptp::{Fault, GptpScenario, NodeModel};
 use crate::participant::Joining;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Plan, PortPlan};
@@ -22,13 +22,13 @@ const NO_RATE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
 
 /// A simulation in progress.
 pub(super) struct Study<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a GptpScenario,
     engine: Engine,
     reference: Option<usize>,
 }
 
 impl<'a> Study<'a> {
-    pub(super) fn new(scenario: &'a Scenario) -> Self {
+    pub(super) fn new(scenario: &'a GptpScenario) -> Self {
         let system = system(scenario);
         let until = NetTime::ZERO + scenario.duration + Span::from_ns(1);
         let mut engine = engine(&system);
@@ -138,7 +138,7 @@ pub(super) fn settled(
 }
 
 /// A scenario's network.
-fn system(scenario: &Scenario) -> System {
+fn system(scenario: &GptpScenario) -> System {
     let mut system = System::empty("gPTP", scenario.duration);
     let node = |index: usize| Node {
         name: format!("n{index}"),

@@ -89,7 +89,7 @@ fn counting(
     unit: u32,
     channel: &ChannelParameters,
     counters: RawFd,
-) -> Vec<Line> {
+) -> Vec<LabelledInstruction> {
     let (id, size) = (channel.stream_id.0, channel.size.get());
     let header = unit + STREAM_HEADER as u32;
     let frame = |load: u32, at: u32| {

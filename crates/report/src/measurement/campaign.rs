@@ -7,7 +7,7 @@ use crate::grid::{grid, ruled};
 use crate::page::Page;
 use minijinja::context;
 use minijinja::value::Serde;
-use onbeat_measure::measurement::{Campaign, CampaignScenario, Scenario, Series, State};
+use onbeat_measure::measurement::{Campaign, CampaignScenario, ScenarioOutcome, Series, State};
 use serde::Serialize;
 
 const PAGE: Page = Page {
@@ -57,7 +57,7 @@ fn row(scenario: &CampaignScenario) -> RowView {
         let series = scenario.measurement.as_ref().and_then(|measured| measured.series(name));
         series.map_or("–".to_owned(), |series| shown(of(series)))
     };
-    let Scenario { name, state, why } = &scenario.scenario;
+    let ScenarioOutcome { name, state, why } = &scenario.scenario;
     RowView {
         id: name.id.clone(),
         about: format!("isolation {}, {}, {}", name.isolation, name.clock, name.node),

@@ -24,11 +24,11 @@ pub(super) struct Map {
     height: i32,
     /// Two per link.
     directions: Vec<Direction>,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeMark>,
 }
 
 #[derive(Debug, Serialize)]
-struct Node {
+struct NodeMark {
     #[serde(flatten)]
     shape: NodeBox,
     /// Of a host: what it sends and receives, in per cent of its link.
@@ -88,7 +88,7 @@ pub(super) fn map(system: &System, results: &Results) -> Map {
             })
             .collect(),
         nodes: nodes
-            .map(|(node, place)| Node {
+            .map(|(node, place)| NodeMark {
                 shape: boxed(node, *place, BOX, LABEL_MAX),
                 loads: loads(node),
             })

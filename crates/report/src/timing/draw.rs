@@ -1,7 +1,7 @@
 //! The graph as SVG, in the shapes of the paper.
 
 use super::lane::{Edge, is_great};
-use super::layout::{Frame, Layout, Place, layout};
+use super::layout::{Frame, Layout, NodeIndex, layout};
 use super::words::{self, is_best_effort, kind_of_channel, letter};
 use crate::page::environment;
 use crate::topology::shortened;
@@ -35,8 +35,8 @@ pub(super) struct Picture {
     pub(super) height: i32,
     hosts: Vec<Titled>,
     lanes: Vec<Titled>,
-    pub(super) lines: Vec<Line>,
-    pub(super) nodes: Vec<Shape>,
+    pub(super) lines: Vec<EdgePath>,
+    pub(super) nodes: Vec<NodeShape>,
     legend: Vec<Entry>,
 }
 
@@ -53,7 +53,7 @@ struct Titled {
 
 /// An edge or a wire.
 #[derive(Debug, Serialize)]
-pub(super) struct Line {
+pub(super) struct EdgePath {
     pub(super) class: String,
     /// Its corners; for the template, the path with these made round.
     #[serde(serialize_with = "as_path")]
@@ -63,7 +63,7 @@ pub(super) struct Line {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Shape {
+pub(super) struct NodeShape {
     /// By which scripts find it: task and node.
     pub(super) id: String,
     class: String,
@@ -153,7 +153,7 @@ pub(super) fn picture(study: &TimingReport, level: Level) -> Picture {
         // A way that leaves at the side of the labels needs some room even without one.
         text_width(text.chars().count().max(2))
     };
-    let ends: Vec<(Place, Place)> = wires.iter().map(|wire| wire.ends).collect();
+    let ends: Vec<(NodeIndex, NodeIndex)> = wires.iter().map(|wire| wire.ends).collect();
     let layout = layout(graph, &width, &ends);
     let marks = Marks::of(timing);
     let mut lines = edges(graph, &layout, &marks);
@@ -181,7 +181,7 @@ const fn on(is_culprit: bool) -> &'static str {
 /// A channel from one end to another, or the start of a task.
 pub(super) struct Wire {
     /// Writer and reader, or what starts and what is started.
-    pub(super) ends: (Place, Place),
+    pub(super) ends: (NodeIndex, NodeIndex),
     /// For the style sheet: fifo, network, best-effort, named, starts.
     pub(super) class: &'static str,
     /// The channel's name.
@@ -248,13 +248,13 @@ fn channel_title(graph: &Graph, number: usize, host: usize) -> String {
 
 /// What the table says of nodes.
 struct Marks {
-    open: BTreeSet<Place>,
-    late: BTreeSet<Place>,
-    seen: BTreeSet<Place>,
+    open: BTreeSet<NodeIndex>,
+    late: BTreeSet<NodeIndex>,
+    seen: BTreeSet<NodeIndex>,
     /// Nodes of ways on which a bound is lost.
-    culprits: BTreeSet<Place>,
+    culprits: BTreeSet<NodeIndex>,
     /// Steps of such ways.
-    steps: BTreeSet<(Place, Place)>,
+    steps: BTreeSet<(NodeIndex, NodeIndex)>,
 }
 
 impl Marks {
@@ -263,7 +263,7 @@ impl Marks {
         let is_open = |row: &&Row| row.arrival.hi.is_none() || row.release.hi.is_none();
         let ways = || timing.causes.iter().map(|culprit| &culprit.path);
         let at = |row: &usize| place(&timing.rows[*row]);
-        let mut steps: BTreeSet<(Place, Place)> = BTreeSet::new();
+        let mut steps: BTreeSet<(NodeIndex, NodeIndex)> = BTreeSet::new();
         for path in ways() {
             steps.extend(path.windows(2).map(|pair| (at(&pair[0]), at(&pair[1]))));
         }
@@ -302,7 +302,7 @@ fn titled(frame: Frame, room: i32, name: &str, title: String) -> Titled {
     Titled { x, y, width, height, label, title }
 }
 
-fn edges(graph: &Graph, layout: &Layout, marks: &Marks) -> Vec<Line> {
+fn edges(graph: &Graph, layout: &Layout, marks: &Marks) -> Vec<EdgePath> {
     let mut lines = Vec::new();
     for (task, edges) in layout.edges.iter().enumerate() {
         for Edge { from, to, way } in edges {
@@ -318,14 +318,14 @@ fn edges(graph: &Graph, layout: &Layout, marks: &Marks) -> Vec<Line> {
     lines
 }
 
-fn line(class: String, way: &[(i32, i32)], title: String) -> Line {
+fn line(class: String, way: &[(i32, i32)], title: String) -> EdgePath {
     let mut corners: Vec<(i32, i32)> = way.to_vec();
     corners.dedup();
     let head = match corners.as_slice() {
         [.., before, tip] => head(*before, *tip),
         _ => String::new(),
     };
-    Line { class, way: corners, head, title }
+    EdgePath { class, way: corners, head, title }
 }
 
 /// The triangle at the end of an arrow.
@@ -361,8 +361,8 @@ fn rounded(corners: &[(i32, i32)]) -> String {
     path
 }
 
-fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec<Shape> {
-    let mut visits: BTreeMap<Place, Vec<&Row>> = BTreeMap::new();
+fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec<NodeShape> {
+    let mut visits: BTreeMap<NodeIndex, Vec<&Row>> = BTreeMap::new();
     for row in &timing.rows {
         visits.entry((row.task, row.node)).or_default().push(row);
     }
@@ -380,7 +380,7 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
             ];
             let states = states.into_iter().filter(|(is, _)| *is);
             let states: String = states.map(|(_, name)| format!(" {name}")).collect();
-            shapes.push(Shape {
+            shapes.push(NodeShape {
                 id: format!("{t}-{n}"),
                 class: format!("{kind}{states}"),
                 shape,
@@ -411,7 +411,7 @@ const fn look(kind: &NodeKind) -> (&'static str, &'static str) {
 }
 
 /// What a node is, and when it is begun and done.
-fn title(graph: &Graph, visits: &[&Row], (task, node): Place) -> String {
+fn title(graph: &Graph, visits: &[&Row], (task, node): NodeIndex) -> String {
     let of = &graph.tasks[task];
     let it = &of.nodes[node];
     let mut text = format!("{}: {}", words::place(of, node), words::phrase(graph, it));

@@ -1,6 +1,6 @@
 //! Nothing in the picture hides anything else.
 
-use super::draw::{Picture, Shape, picture, text_width};
+use super::draw::{NodeShape, Picture, picture, text_width};
 use super::studies::{best_effort, fifty, late, starting};
 use onbeat_model::graph::{Graph, Task};
 use onbeat_model::timing::{Level, TimingReport};
@@ -8,7 +8,7 @@ use onbeat_model::timing::{Level, TimingReport};
 /// Left, top, right, bottom.
 type Area = (i32, i32, i32, i32);
 
-fn shape(node: &Shape) -> Area {
+fn shape(node: &NodeShape) -> Area {
     let half = match node.shape {
         "circle" | "square" | "hexagon" => 18,
         _ => 6,
@@ -17,7 +17,7 @@ fn shape(node: &Shape) -> Area {
 }
 
 /// Where the text beside a node is; from its capitals down to its base line.
-fn label(node: &Shape) -> Option<Area> {
+fn label(node: &NodeShape) -> Option<Area> {
     let width = text_width(node.label.chars().count());
     let area = (node.label_x, node.y - 7, node.label_x + width, node.y + 5);
     (!node.label.is_empty()).then_some(area)

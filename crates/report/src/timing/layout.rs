@@ -23,7 +23,7 @@ const LANE_WIDTH: i32 = 96;
 const STUB: (i32, i32) = (14, 9);
 
 /// A node of a task, by their numbers.
-pub(super) type Place = (usize, usize);
+pub(super) type NodeIndex = (usize, usize);
 
 /// A box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) struct Layout {
 pub(super) fn layout(
     graph: &Graph,
     width: &impl Fn(usize, Option<usize>) -> i32,
-    wires: &[(Place, Place)],
+    wires: &[(NodeIndex, NodeIndex)],
 ) -> Layout {
     let lanes: Vec<Lane> = graph.tasks.iter().map(lane).collect();
     let of_lane = |(task, lane): (usize, &Lane)| {
@@ -118,14 +118,14 @@ impl Shelves {
     }
 
     /// Which way a wire takes.
-    fn route(&self, graph: &Graph, (from, to): (Place, Place), lanes: &[Lane]) -> Route {
+    fn route(&self, graph: &Graph, (from, to): (NodeIndex, NodeIndex), lanes: &[Lane]) -> Route {
         let [(a, p), (b, q)] = [from, to].map(|(task, _)| self.of[task]);
         let (out, into) = match () {
             () if a != b || p < q => (p + 1, q),
             () if p > q => (p, q + 1),
             () => (p + 1, p + 1),
         };
-        let y = |end: usize, (task, node): Place, is_right: bool| {
+        let y = |end: usize, (task, node): NodeIndex, is_right: bool| {
             lanes[task].nodes[node].1 + stub(graph, (task, node), end, is_right).1
         };
         let (y, z) = (y(0, from, out > p), y(1, to, into > q));
@@ -141,7 +141,7 @@ impl Shelves {
 }
 
 /// From the middle of a node to where a wire begins (end 0) or ends (end 1).
-fn stub(graph: &Graph, (task, node): Place, end: usize, is_right: bool) -> (i32, i32) {
+fn stub(graph: &Graph, (task, node): NodeIndex, end: usize, is_right: bool) -> (i32, i32) {
     let side = if is_right { 1 } else { -1 };
     match is_great(&graph.tasks[task].nodes[node].kind) {
         true => (side * STUB.0, side * STUB.1),
@@ -153,7 +153,7 @@ fn stub(graph: &Graph, (task, node): Place, end: usize, is_right: bool) -> (i32,
 
 /// The way of one wire.
 struct Route {
-    ends: [Place; 2],
+    ends: [NodeIndex; 2],
     /// Where it leaves and comes, from the tops of the lanes.
     y: [i32; 2],
     /// Shelf and gutter there; gutter 0 is before the first lane.

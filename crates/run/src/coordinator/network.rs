@@ -72,7 +72,7 @@ pub enum NoNetwork {
 #[derive(Debug)]
 pub(super) struct Carrier {
     pub(super) kind: NetworkKind,
-    namespaces: Option<netns::Network>,
+    namespaces: Option<netns::KernelNetwork>,
     /// The interface's own address.
     address: Option<MacAddress>,
 }
@@ -83,7 +83,9 @@ impl Carrier {
         let (mut namespaces, mut address) = (None, None);
         match &kind {
             NetworkKind::Emulated => {}
-            NetworkKind::Namespaces { .. } => namespaces = Some(netns::Network::build(system)?),
+            NetworkKind::Namespaces { .. } => {
+                namespaces = Some(netns::KernelNetwork::build(system)?)
+            }
             NetworkKind::Interface { name, epoch_ns, .. } => {
                 let interface = Interface::named(name)
                     .map_err(|error| NoNetwork::Interface { name: name.clone(), error })?;
@@ -148,7 +150,7 @@ impl Carrier {
     }
 
     /// The network of namespaces.
-    pub(super) fn namespaces(&self) -> Option<&netns::Network> {
+    pub(super) fn namespaces(&self) -> Option<&netns::KernelNetwork> {
         self.namespaces.as_ref()
     }
 

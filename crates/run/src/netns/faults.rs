@@ -1,11 +1,11 @@
-//! The description's faults on a [`Network`]: a program in the kernel at one end of every link
+//! The description's faults on a [`KernelNetwork`]: a program in the kernel at one end of every link
 //! that may fail drops what the fault costs, of both directions. A node that is down is a node
 //! whose links are. A babbling stream is left out, as all streams are.
 //!
 //! At a host's interface a reader's AF_XDP would come before the program, so it is at the other
 //! end wherever that is a bridge.
 
-use crate::netns::{Network, interface_index};
+use crate::netns::{KernelNetwork, interface_index};
 use onbeat::bpf::*;
 use onbeat::clock::MonoTime;
 use onbeat_model::stream::FaultKind;
@@ -34,7 +34,11 @@ impl LinkFaults {
     ///
     /// # Errors
     /// When the kernel takes no such programs: it is older than 6.6, or this process may not.
-    pub(crate) fn begin(network: &Network, system: &System, start: MonoTime) -> io::Result<Self> {
+    pub(crate) fn begin(
+        network: &KernelNetwork,
+        system: &System,
+        start: MonoTime,
+    ) -> io::Result<Self> {
         let mut attached = Vec::new();
         for (id, link) in (0..).map(LinkId).zip(&system.links) {
             let windows = windows(system, id, start);
@@ -86,11 +90,11 @@ fn windows(system: &System, link: LinkId, start: MonoTime) -> Vec<Window> {
 }
 
 /// Drops a frame with the probability of each window that it is now.
-fn program(windows: &[Window]) -> Vec<Line> {
+fn program(windows: &[Window]) -> Vec<LabelledInstruction> {
     let mut lines = vec![with(CALL, 0, MONOTONIC_NOW), copy(6, 0)];
     for ([from, until], per_billion) in windows {
         // Of the next lines so many are passed over.
-        let past = |code, lines| Line { offset: lines, ..compare(code, 6, 1, "") };
+        let past = |code, lines| LabelledInstruction { offset: lines, ..compare(code, 6, 1, "") };
         let share = (u64::from(*per_billion) << 32) / 1_000_000_000;
         let draw = match u32::try_from(share) {
             Ok(share) => vec![with(CALL, 0, RANDOM), go(IF_LESS_32, 0, share as i32, "drop")],

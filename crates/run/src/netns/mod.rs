@@ -13,7 +13,7 @@
 //! # What differs from the description
 //! The kernel sends as fast as it can: rates, propagation, forwarding times and queue limits are
 //! not applied, nor are reservations. Bridges filter no VLANs and flood every group address; they
-//! have learnt nothing yet when [`Network::build`] returns. A system with a loop between bridges is
+//! have learnt nothing yet when [`KernelNetwork::build`] returns. A system with a loop between bridges is
 //! refused: there is no spanning tree protocol that would end the flooding.
 
 pub(crate) mod faults;
@@ -22,7 +22,7 @@ pub mod noise;
 
 pub use netlink::Netlink;
 
-use netlink::Place;
+use netlink::VethEnd;
 use onbeat::clock::{MonoTime, pause};
 use onbeat_model::system::{Link, Node, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
@@ -127,12 +127,12 @@ fn failed(needs: Needs, step: &'static str, what: &str, error: io::Error) -> Net
 /// A description's network in the kernel. It is there until this is dropped and all programs and
 /// sockets in its namespaces have ended; the kernel then takes some milliseconds to remove it.
 #[derive(Debug)]
-pub struct Network {
+pub struct KernelNetwork {
     /// One per node of the system.
     namespaces: Vec<OwnedFd>,
 }
 
-impl Network {
+impl KernelNetwork {
     /// Lays out the network. When this returns, all links are up and all bridges forward. Takes
     /// some milliseconds per node; the calling thread stays in its own namespace.
     ///
@@ -304,16 +304,16 @@ impl<'a> Builder<'a> {
     }
 
     /// The interface of a port.
-    fn place(&self, id: PortId) -> Place<'_> {
+    fn place(&self, id: PortId) -> VethEnd<'_> {
         let node = self.system.port(id).node;
         let index = interface_index(self.system, id);
         let namespace = self.rooms[node.index()].namespace.as_fd();
         match &self.system.node(node).kind {
             NodeKind::Host(host) => {
-                Place { namespace, index, name: INTERFACE.to_owned(), mac: Some(host.mac) }
+                VethEnd { namespace, index, name: INTERFACE.to_owned(), mac: Some(host.mac) }
             }
             NodeKind::Bridge(_) => {
-                Place { namespace, index, name: format!("p{}", index - FIRST), mac: None }
+                VethEnd { namespace, index, name: format!("p{}", index - FIRST), mac: None }
             }
         }
     }

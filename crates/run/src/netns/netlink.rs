@@ -31,7 +31,7 @@ const MAX_PARTS: usize = 65_536;
 const AGEING_CS: u32 = 1 << 30;
 
 /// Where an end of a veth pair is.
-pub(super) struct Place<'a> {
+pub(super) struct VethEnd<'a> {
     pub(super) namespace: BorrowedFd<'a>,
     /// The interface's index there.
     pub(super) index: u32,
@@ -40,7 +40,7 @@ pub(super) struct Place<'a> {
     pub(super) mac: Option<MacAddress>,
 }
 
-impl Place<'_> {
+impl VethEnd<'_> {
     fn message(&self) -> LinkMessage {
         let mut message = link(self.index);
         message.attributes.push(LinkAttribute::IfName(self.name.clone()));
@@ -84,7 +84,7 @@ impl Netlink {
     }
 
     /// A veth pair; `near` is in this socket's namespace.
-    pub(super) fn add_veth(&self, near: &Place<'_>, far: &Place<'_>) -> io::Result<()> {
+    pub(super) fn add_veth(&self, near: &VethEnd<'_>, far: &VethEnd<'_>) -> io::Result<()> {
         let mut peer = far.message();
         peer.attributes.push(LinkAttribute::NetNsFd(far.namespace.as_raw_fd()));
         let mut message = near.message();

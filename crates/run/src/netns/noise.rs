@@ -1,4 +1,4 @@
-//! The description's noise on a [`Network`]: UDP datagrams from host to host at the instants that
+//! The description's noise on a [`KernelNetwork`]: UDP datagrams from host to host at the instants that
 //! the engine would send them at.
 //!
 //! One thread per source, of normal priority. It wakes at most once in [`BATCH`] and sends what has
@@ -7,7 +7,7 @@
 //! costs one system call per batch, and no thread, no copy and no full buffer stands between the
 //! network and the count.
 
-use super::{NetnsError, Network, failed, ipv4_of};
+use super::{KernelNetwork, NetnsError, failed, ipv4_of};
 use onbeat::clock::{EmulatedClock, MonoTime, pause};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{Noise, NoiseId, System};
@@ -73,7 +73,7 @@ pub struct NoiseTraffic {
 impl NoiseTraffic {
     /// Starts all sources of `system` on its network; they wait for their time by themselves.
     pub fn start(
-        network: &Network,
+        network: &KernelNetwork,
         system: &System,
         options: NoiseOptions,
     ) -> Result<Self, NetnsError> {
@@ -140,7 +140,7 @@ struct Source {
 
 impl Source {
     fn new(
-        network: &Network,
+        network: &KernelNetwork,
         noise: &Noise,
         index: usize,
         options: NoiseOptions,

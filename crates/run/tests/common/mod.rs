@@ -6,7 +6,7 @@ use onbeat::interface::{InterfaceContext, InterfaceSettings};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_run::netns::{INTERFACE, NetnsError, Network};
+use onbeat_run::netns::{INTERFACE, KernelNetwork, NetnsError};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_testkit::{Need, not_run};
 
@@ -27,14 +27,14 @@ channel = [{ name = "c", talker = "talker", listeners = ["listener"], stream_id 
 
 pub(crate) struct Hosts {
     system: System,
-    network: Network,
+    network: KernelNetwork,
 }
 
 /// The network; nothing, and a line that says so, where the machine does not permit one.
 pub(crate) fn hosts() -> Option<Hosts> {
     let loaded = onbeat_description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
     let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-    match Network::build(&system) {
+    match KernelNetwork::build(&system) {
         Ok(network) => Some(Hosts { system, network }),
         Err(error @ NetnsError::NotPermitted { .. }) => {
             not_run(Need::Namespaces, error);

@@ -57,7 +57,7 @@ const FLAGS_SET: i32 = 0x81;
 
 /// The program's first part: leaves with the VLAN or 0 in r7, the data unit's place in r8 and the
 /// frame's end in r9.
-fn find_unit() -> Vec<Line> {
+fn find_unit() -> Vec<LabelledInstruction> {
     // Compared as they are in the frame.
     let avtp = i32::from(ETHERTYPE_AVTP.to_be());
     let vlan = i32::from(ETHERTYPE_VLAN.to_be());
@@ -90,7 +90,7 @@ fn find_unit() -> Vec<Line> {
 }
 
 /// The second part: from the stream's identifier and the destination to the reader, in r7.
-fn find_reader(streams: RawFd, queue: u32) -> Vec<Line> {
+fn find_reader(streams: RawFd, queue: u32) -> Vec<LabelledInstruction> {
     let mut lines = vec![
         at("unit", load(LOAD_8, 5, 8, 0)),
         go(UNLESS_EQUAL, 5, i32::from(SUBTYPE_EF_STREAM), "pass"),
@@ -126,7 +126,7 @@ fn find_reader(streams: RawFd, queue: u32) -> Vec<Line> {
 const DROPPED: [Reason; 2] = [Reason::Shape, Reason::Size];
 
 /// The third part: whether the data unit is as the reader expects it; then to its socket.
-fn hand_over(sockets: RawFd) -> Vec<Line> {
+fn hand_over(sockets: RawFd) -> Vec<LabelledInstruction> {
     let header = STREAM_HEADER as i32;
     let mut lines = vec![
         copy(2, 8),
@@ -159,7 +159,7 @@ fn hand_over(sockets: RawFd) -> Vec<Line> {
 
 /// Puts the time before the frame, where the driver has room for it. Frame and data unit are known
 /// no more after it.
-fn stamp() -> Vec<Line> {
+fn stamp() -> Vec<LabelledInstruction> {
     let room = STAMP as i32;
     vec![
         copy(1, 6),
@@ -172,13 +172,13 @@ fn stamp() -> Vec<Line> {
         copy(4, 2),
         with(ADD, 4, room),
         compare(IF_MORE_THAN_REGISTER, 4, 3, "hand over"),
-        Line { value: STAMP_MARK as i32, ..load(STORE_VALUE_64, 2, 0, 0) },
+        LabelledInstruction { value: STAMP_MARK as i32, ..load(STORE_VALUE_64, 2, 0, 0) },
         load(STORE_64, 2, 0, 8),
     ]
 }
 
 /// The last part: counts what is not, and leaves it to the kernel.
-fn count(counters: RawFd) -> Vec<Line> {
+fn count(counters: RawFd) -> Vec<LabelledInstruction> {
     let mut lines = vec![
         at("shape", with(SET, 9, 0)),
         go(GO, 0, 0, "count"),

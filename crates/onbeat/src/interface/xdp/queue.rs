@@ -48,11 +48,11 @@ pub struct Mode {
 }
 
 /// The queues that this process has open. Locked only in set-up and when ends are closed.
-static OPEN: Mutex<Vec<(Place, Weak<Queue>)>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<(QueueKey, Weak<Queue>)>> = Mutex::new(Vec::new());
 
 /// Where a queue is: interfaces have numbers of their own in each network namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct QueueKey {
     namespace: u64,
     interface: u32,
     /// A forked child opens its own.
@@ -170,7 +170,7 @@ pub(super) fn open(interface: &Interface, options: &InterfaceOptions) -> io::Res
         None,
     )?;
     let (namespace, process) = (namespace_of(probe.as_fd())?, fork::process());
-    let place = Place { namespace, interface: interface.index, process };
+    let place = QueueKey { namespace, interface: interface.index, process };
     let mut open = locked(&OPEN);
     let found = open.iter().find(|(other, _)| *other == place);
     if let Some(queue) = found.and_then(|(_, queue)| queue.upgrade()) {
