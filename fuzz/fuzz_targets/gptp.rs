@@ -15,7 +15,7 @@ fuzz_target!(|octets: &[u8]| {
     }
     let settings = Settings::new(SystemIdentity::unknown(246, ClockIdentity([1; 8])));
     let mut now = LocalClockTime::from_ns(0);
-    let mut node = Node::new(settings, 2, now);
+    let mut node = PtpInstance::new(settings, 2, now);
     let mut read = None;
     // Each piece: how much later it comes, and its octets.
     for piece in octets.chunks(78) {

@@ -1,6 +1,6 @@
 //! The nodes' copies of the network clock during a run: as described, or as a protocol steers them.
 
-use crate::participant::Steered;
+use crate::participant::ClockAdjustment;
 use onbeat_model::observed::{ClockObserved, ClockSample};
 use onbeat_model::stream::FaultKind;
 use onbeat_model::system::{NodeId, System};
@@ -107,18 +107,23 @@ impl Clocks {
     }
 
     /// A protocol steers the clock of a node; returns what it then is.
-    pub(crate) fn steer(&mut self, now: NetTime, node: NodeId, steered: Steered) -> ClockError {
+    pub(crate) fn adjust(
+        &mut self,
+        now: NetTime,
+        node: NodeId,
+        adjustment: ClockAdjustment,
+    ) -> ClockError {
         let before = self.now[node.index()];
-        let clock = ClockError { step: before.step, ..steered.clock };
+        let clock = ClockError { step: before.step, ..adjustment.clock };
         let ahead = |of: &ClockError| (of.unstepped().read(now) - SyncedTime::ZERO).as_ns();
-        let of_source = steered.source.map(|source| self.now[source.index()]);
+        let of_source = adjustment.source.map(|source| self.now[source.index()]);
         let own = Span::from_ns(ahead(&clock) - now.as_ns());
         let apart = of_source.map(|of| Span::from_ns(ahead(&clock) - ahead(&of)));
-        let apart = if steered.source == Some(node) { Some(Span::ZERO) } else { apart };
+        let apart = if adjustment.source == Some(node) { Some(Span::ZERO) } else { apart };
         if let Some(Some(history)) = self.steered.get_mut(node.index()) {
             // Straight lines: the error is greatest at an end of each.
             history.see(now, Span::from_ns(ahead(&before) - now.as_ns()), None);
-            history.observed.source = steered.source;
+            history.observed.source = adjustment.source;
             history.see(now, own, apart);
             if history.pieces.len() >= self.pieces_max {
                 history.pieces.drain(..self.pieces_max / 2);

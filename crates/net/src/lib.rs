@@ -178,7 +178,7 @@ mod tap;
 pub use engine::{Engine, FRAMES_MAX, OCTETS_MAX, Options, Output, Overfull};
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
-pub use participant::{Happened, Joining, Moment, Outgoing, Participant, Steered, Wants};
+pub use participant::{ClockAdjustment, Happened, Joining, Moment, Outgoing, Participant, Wants};
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
 pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};
 pub use tap::{FlowRef, Transmission};

@@ -87,7 +87,7 @@ pub struct Outgoing {
 
 /// A node's clock, as a protocol keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Steered {
+pub struct ClockAdjustment {
     /// What it reads from now on, until it is steered again. Its step counts for nothing: what a
     /// description lets a clock step by is added to it.
     pub clock: ClockError,
@@ -99,7 +99,7 @@ pub struct Steered {
 #[derive(Debug, Default)]
 pub struct Wants {
     pub(crate) frames: Vec<Outgoing>,
-    pub(crate) steered: Option<Steered>,
+    pub(crate) adjustment: Option<ClockAdjustment>,
 }
 
 impl Wants {
@@ -114,8 +114,8 @@ impl Wants {
     }
 
     /// Sets the node's clock. The last one counts.
-    pub fn steer(&mut self, steered: Steered) {
-        self.steered = Some(steered);
+    pub fn adjust_clock(&mut self, adjustment: ClockAdjustment) {
+        self.adjustment = Some(adjustment);
     }
 }
 

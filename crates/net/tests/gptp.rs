@@ -115,7 +115,7 @@ fn half_of_a_links_asymmetry_is_the_error_behind_it() {
     scenario.links[0].delay = [100, 4_100].map(Span::from_ns);
     scenario.links[1].delay = [300, 300].map(Span::from_ns);
     for node in &mut scenario.nodes {
-        node.delay_threshold = Span::from_us(5);
+        node.mean_link_delay_threshold = Span::from_us(5);
     }
     let trace = run(&scenario);
     for node in [1, 2] {
@@ -330,8 +330,8 @@ fn what_cannot_be_simulated_is_refused_by_its_place() {
     };
     assert_eq!(refused(&|s| s.nodes.clear()), ScenarioError::Nodes(0));
     assert_eq!(
-        refused(&|s| s.nodes[1].residence = [Span::from_ms(2), Span::from_ms(1)]).to_string(),
-        "node 1: the residence must be 0 to 1 s, the shortest first"
+        refused(&|s| s.nodes[1].send_delay = [Span::from_ms(2), Span::from_ms(1)]).to_string(),
+        "node 1: the send_delay must be 0 to 1 s, the shortest first"
     );
     assert!(matches!(
         refused(&|s| s.nodes[2].oscillator.rate_ppb = i64::MIN),

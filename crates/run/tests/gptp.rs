@@ -123,7 +123,7 @@ impl Following {
 
 fn open(host: &OwnedFd, priority1: u8, adapt: impl Fn(&mut Settings) + Sync) -> GptpNode {
     let all = |settings: &mut Settings| {
-        settings.delay_threshold = THRESHOLD;
+        settings.mean_link_delay_threshold = THRESHOLD;
         adapt(settings);
     };
     within(host, || GptpNode::open(&["eth0"], priority1, all)).expect("a node")

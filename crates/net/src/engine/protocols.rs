@@ -4,8 +4,8 @@ use super::{Engine, Output};
 use crate::event::{Kind, MAX_INDEX};
 use crate::frame::Frame;
 use crate::participant::{
-    Happened, Joining, Member, Moment, NOBODY, Outgoing, Participant, Protocols, Steered, TOKEN,
-    Wants, token_of, with_token,
+    ClockAdjustment, Happened, Joining, Member, Moment, NOBODY, Outgoing, Participant, Protocols,
+    TOKEN, Wants, token_of, with_token,
 };
 use crate::route::Then;
 use onbeat_model::observed::ClockObserved;
@@ -226,13 +226,13 @@ impl Engine {
         }
         at.due = next;
         let node = at.node;
-        let Wants { frames, steered } = std::mem::take(wants);
+        let Wants { frames, adjustment } = std::mem::take(wants);
         for frame in frames {
             self.emit(&mut protocols, member, frame);
         }
         self.protocols = Some(protocols);
-        if let Some(steered) = steered {
-            self.steer(node, steered);
+        if let Some(adjustment) = adjustment {
+            self.adjust_clock(node, adjustment);
         }
     }
 
@@ -350,11 +350,11 @@ impl Engine {
     }
 
     /// A node's clock is another one from now on, and with it all that goes by it.
-    fn steer(&mut self, node: NodeId, steered: Steered) {
+    fn adjust_clock(&mut self, node: NodeId, adjustment: ClockAdjustment) {
         if !self.clocks.is_steered(node) {
             return;
         }
-        let clock = self.clocks.steer(self.now, node, steered);
+        let clock = self.clocks.adjust(self.now, node, adjustment);
         for (flow, at) in &self.metering {
             if let Some(filter) = self.filters[*flow].as_mut().filter(|_| *at == node) {
                 filter.set_clock(clock);

@@ -66,7 +66,8 @@ fn scenario(system: &System, synchronisation: &Synchronisation) -> GptpScenario 
     if in_run {
         // Its clock is true time in a run.
         let oscillator = &mut scenario.nodes[grandmaster.index()].oscillator;
-        (oscillator.rate_ppb, oscillator.wander_step_ppt, oscillator.wander_max_ppb) = (0, 0, 0);
+        (oscillator.rate_ppb, oscillator.frequency_drift_ppt, oscillator.frequency_drift_max_ppb) =
+            (0, 0, 0);
     }
     scenario
 }

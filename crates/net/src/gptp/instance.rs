@@ -2,13 +2,13 @@
 
 use crate::gptp::NodeModel;
 use crate::gptp::oscillator::{LocalClock, Stamper};
-use crate::participant::{Happened, Moment, Outgoing, Participant, Steered, Wants};
+use crate::participant::{ClockAdjustment, Happened, Moment, Outgoing, Participant, Wants};
 use crate::random::{Purpose, Stream};
 use onbeat_model::system::NodeId;
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_runtime::gptp::{
-    Action, ClockIdentity, Condition, DESTINATION, ETHERTYPE, Event, Line, Node, ScaledNs,
-    Settings, SystemIdentity, TimestampId,
+    Action, ClockIdentity, Condition, DESTINATION, ETHERTYPE, Event, LinearClock, PtpInstance,
+    ScaledNs, Settings, SystemIdentity, TimestampId,
 };
 use std::collections::BTreeMap;
 
@@ -23,16 +23,16 @@ const ETHERNET: usize = 14;
 const UNDER_WAY: usize = 1_024;
 
 /// How often a synchronised clock's rate is looked at: whenever its oscillator's changes.
-const LOOK: Span = crate::gptp::WANDER_INTERVAL;
+const LOOK: Span = crate::gptp::FREQUENCY_DRIFT_INTERVAL;
 
 /// A node of gPTP in an engine.
 #[derive(Debug)]
 pub(crate) struct Instance {
-    node: Node,
+    node: PtpInstance,
     clock: LocalClock,
     stamper: Stamper,
     random: Stream,
-    residence: [Span; 2],
+    send_delay: [Span; 2],
     /// By port: when the last message is queued.
     busy: Vec<NetTime>,
     /// Before its start it does nothing.
@@ -50,9 +50,9 @@ pub(crate) struct Instance {
     /// Its number among the nodes.
     number: u16,
     tokens: u64,
-    tickets: BTreeMap<u64, Option<TimestampId>>,
+    timestamp_ids: BTreeMap<u64, Option<TimestampId>>,
     messages: u64,
-    steered: Option<Line>,
+    steered: Option<LinearClock>,
     largest_step: ScaledNs,
     rates_ppb: Option<[i64; 2]>,
 }
@@ -73,14 +73,14 @@ impl Instance {
         let starts = NetTime::from_ns(random.below(START_WITHIN_NS) as i64);
         let mut clock = LocalClock::new(model.oscillator, seed, index);
         let mut settings = Settings::new(SystemIdentity::unknown(model.priority1, identity(index)));
-        settings.delay_threshold = model.delay_threshold;
+        settings.mean_link_delay_threshold = model.mean_link_delay_threshold;
         settings.servo = model.servo;
         Self {
-            node: Node::new(settings, ports, clock.read(starts)),
+            node: PtpInstance::new(settings, ports, clock.read(starts)),
             clock,
             stamper: Stamper::new(model.stamps, seed, index),
             random,
-            residence: model.residence,
+            send_delay: model.send_delay,
             busy: vec![NetTime::ZERO; ports],
             starts,
             stops: NetTime::MAX,
@@ -90,7 +90,7 @@ impl Instance {
             look: NetTime::MAX,
             number: index as u16,
             tokens: 0,
-            tickets: BTreeMap::new(),
+            timestamp_ids: BTreeMap::new(),
             messages: 0,
             steered: None,
             largest_step: ScaledNs::ZERO,
@@ -110,7 +110,7 @@ impl Instance {
         for busy in &mut self.busy {
             *busy = NetTime::ZERO + (*busy - end).max(Span::ZERO);
         }
-        self.tickets.clear();
+        self.timestamp_ids.clear();
         self.wakes = self.wakes - before;
         (self.starts, self.before, self.epoch, self.look) =
             (NetTime::ZERO, before, Some(epoch), NetTime::ZERO);
@@ -130,11 +130,11 @@ impl Instance {
         self.stops
     }
 
-    pub(super) fn leads(&self) -> bool {
+    pub(super) fn is_grandmaster(&self) -> bool {
         self.node.condition() == Condition::Grandmaster
     }
 
-    pub(super) fn protocol(&self) -> &Node {
+    pub(super) fn protocol(&self) -> &PtpInstance {
         &self.node
     }
 
@@ -160,18 +160,18 @@ impl Instance {
         let reading = self.clock.read(self.own(now));
         for action in self.node.handle(reading, event) {
             match action {
-                Action::Steer(line) => {
+                Action::AdjustClock(line) => {
                     self.note(line);
                     // The clock has changed: it is looked at now.
                     self.look = self.look.min(now);
                 }
-                Action::Send { port, octets, ticket } => {
-                    let frame = self.frame(now, port, &octets, ticket);
+                Action::Send { port, octets, timestamp_id } => {
+                    let frame = self.frame(now, port, &octets, timestamp_id);
                     wants.send(frame);
                 }
             }
         }
-        let alarm = self.clock.when(self.node.next_alarm()) - self.before;
+        let alarm = self.clock.when(self.node.next_timeout()) - self.before;
         self.wakes = self.wakes.min(alarm.max(now + Span::from_ns(1)));
     }
 
@@ -180,18 +180,18 @@ impl Instance {
         now: NetTime,
         port: usize,
         message: &[u8],
-        ticket: Option<TimestampId>,
+        timestamp_id: Option<TimestampId>,
     ) -> Outgoing {
-        let [shortest, longest] = self.residence;
+        let [shortest, longest] = self.send_delay;
         let spread = (longest - shortest).as_ns() as u64 + 1;
         let stay = shortest + Span::from_ns(self.random.below(spread) as i64);
         let at = (now + stay).max(self.busy[port] + Span::from_ns(1));
         self.busy[port] = at;
-        if self.tickets.len() == UNDER_WAY {
-            self.tickets.pop_first();
+        if self.timestamp_ids.len() == UNDER_WAY {
+            self.timestamp_ids.pop_first();
         }
         self.tokens += 1;
-        self.tickets.insert(self.tokens, ticket);
+        self.timestamp_ids.insert(self.tokens, timestamp_id);
         let mut octets = Vec::with_capacity(ETHERNET + message.len());
         octets.extend_from_slice(&DESTINATION);
         // Locally administered, one for each node; nobody looks at it.
@@ -203,7 +203,7 @@ impl Instance {
     }
 
     /// Keeps what a new line does to the clock.
-    fn note(&mut self, line: Line) {
+    fn note(&mut self, line: LinearClock) {
         if let Some(before) = self.steered {
             let step = (line.reading - before.read(line.from)).abs();
             self.largest_step = self.largest_step.max(step);
@@ -231,7 +231,7 @@ impl Instance {
         let offset = Span::from_ns(reading - moment.now.as_ns());
         let clock = ClockError { offset, drift_ppb, since: moment.now, ..ClockError::default() };
         let source = index(self.node.grandmaster().identity);
-        wants.steer(Steered { clock, source: Some(NodeId(source.into())) });
+        wants.adjust_clock(ClockAdjustment { clock, source: Some(NodeId(source.into())) });
     }
 }
 
@@ -241,7 +241,7 @@ impl Participant for Instance {
         match happened {
             Happened::Timer if self.wakes <= now && self.runs(now) => {
                 self.wakes = NetTime::MAX;
-                self.pass(now, Event::Alarm, wants);
+                self.pass(now, Event::Timeout, wants);
             }
             Happened::Timer => {}
             Happened::Received { port, octets, at } => {
@@ -254,8 +254,8 @@ impl Participant for Instance {
                 self.messages += 1;
                 let own = self.own(at);
                 let stamp = self.stamper.sent(&mut self.clock, own);
-                if let Some(Some(ticket)) = self.tickets.remove(&token) {
-                    self.pass(now, Event::Sent { port, ticket, stamp }, wants);
+                if let Some(Some(timestamp_id)) = self.timestamp_ids.remove(&token) {
+                    self.pass(now, Event::Sent { port, timestamp_id, stamp }, wants);
                 }
             }
             Happened::Sent { .. } => {}

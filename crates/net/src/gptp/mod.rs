@@ -19,10 +19,10 @@
 //! rate takes a step drawn evenly from an interval, back from a bound. A *time stamp* is the
 //! oscillator's reading, moved by a jitter drawn evenly from zero to its maximum, earlier for what
 //! leaves and later for what comes, and cut to the clock's granularity. What a node sends leaves
-//! after a *residence* drawn evenly from an interval, in order; this is also what a relay takes for
-//! a Sync and a neighbour for its response. A *link* has one delay per direction; the protocol can
-//! only assume that they are alike. In a [`GptpScenario`] there is no other traffic, and a link has no
-//! rate; in a run ([`join`]) frames share ports and links with all that the run sends.
+//! after a *send_delay* drawn evenly from an interval, in order; this is also what a relay takes
+//! for a Sync and a neighbour for its response. A *link* has one delay per direction; the protocol
+//! can only assume that they are alike. In a [`GptpScenario`] there is no other traffic, and a link
+//! has no rate; in a run ([`join`]) frames share ports and links with all that the run sends.
 
 mod clocks;
 mod instance;
@@ -44,7 +44,7 @@ pub const NODES_MAX: usize = 1_000;
 /// The most readings that a trace keeps: samples times nodes.
 pub const READINGS_MAX: u64 = 50_000_000;
 /// The time between two steps of an oscillator's rate.
-pub const WANDER_INTERVAL: Span = Span::from_ms(10);
+pub const FREQUENCY_DRIFT_INTERVAL: Span = Span::from_ms(10);
 /// The largest error of an oscillator's rate, with its wander: twice what 802.1AS permits.
 pub const RATE_MAX_PPB: i64 = 200_000;
 
@@ -75,9 +75,9 @@ pub struct NodeModel {
     /// How it notes the times of messages.
     pub stamps: Stamping,
     /// The shortest and the longest time between a decision to send and the departure.
-    pub residence: [Span; 2],
-    /// The longest delay that it takes for that of a link (neighborPropDelayThresh).
-    pub delay_threshold: Span,
+    pub send_delay: [Span; 2],
+    /// The longest delay that it takes for that of a link (meanLinkDelayThresh).
+    pub mean_link_delay_threshold: Span,
     /// How fast its clock follows.
     pub servo: ServoSettings,
 }
@@ -89,10 +89,10 @@ pub struct Oscillator {
     pub start: Span,
     /// The constant part of its rate's error, in parts in 10⁹.
     pub rate_ppb: i64,
-    /// The largest step of its rate each [`WANDER_INTERVAL`], in parts in 10¹².
-    pub wander_step_ppt: i64,
+    /// The largest step of its rate each [`FREQUENCY_DRIFT_INTERVAL`], in parts in 10¹².
+    pub frequency_drift_ppt: i64,
     /// How far the rate wanders from its constant part at most, in parts in 10⁹.
-    pub wander_max_ppb: i64,
+    pub frequency_drift_max_ppb: i64,
 }
 
 /// How a node notes the times of messages.
@@ -176,7 +176,7 @@ pub enum ScenarioError {
 impl GptpScenario {
     /// Nodes in a row, `hops` links long, in the ranges of 802.1AS-2020 annex B: the first is
     /// grandmaster; rates within 100 ppm, wandering within 1 ppm by about 3 ppb in a second; links
-    /// of 50 to 500 ns that are asymmetric by up to 8 ns; residences of 0.1 to 10 ms. 100 s, ten
+    /// of 50 to 500 ns that are asymmetric by up to 8 ns; send delays of 0.1 to 10 ms. 100 s, ten
     /// samples a second. Software stamps get a threshold for the link delay that lets them be.
     pub fn chain(hops: usize, stamps: Stamping, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::Synchronisation, NODES_MAX);
@@ -194,7 +194,7 @@ impl GptpScenario {
     }
 
     /// The network of a description: its nodes and links by their indices, propagation delays as
-    /// described, clocks and residences as those of [`GptpScenario::chain`]. One node is grandmaster
+    /// described, clocks and send delays as those of [`GptpScenario::chain`]. One node is grandmaster
     /// (802.1AS: commonly a bridge), all others may become it. Of the description's faults, links
     /// that are down, and nodes, whose clocks continue meanwhile and whose links do not. Thresholds
     /// for the link delay let the described links be, as who lays long ones sets them
@@ -206,7 +206,7 @@ impl GptpScenario {
         let node = |number: usize| {
             let leads = number == grandmaster.index();
             let mut node = NodeModel::typical(leads, stamps, &mut random);
-            node.delay_threshold += longest;
+            node.mean_link_delay_threshold += longest;
             node
         };
         let nodes = (0..system.nodes.len()).map(node).collect();
@@ -301,27 +301,31 @@ impl NodeModel {
             oscillator: Oscillator {
                 start: Span::from_ns(between(random, 1_000_000_000, 1_000_000_000_000)),
                 rate_ppb: between(random, -99_000, 99_000),
-                wander_step_ppt: 500,
-                wander_max_ppb: 1_000,
+                frequency_drift_ppt: 500,
+                frequency_drift_max_ppb: 1_000,
             },
             stamps,
-            residence: [Span::from_us(100), Span::from_ms(10)],
-            delay_threshold: Span::from_ns(800) + stamps.jitter * 4,
+            send_delay: [Span::from_us(100), Span::from_ms(10)],
+            mean_link_delay_threshold: Span::from_ns(800) + stamps.jitter * 4,
             servo: ServoSettings::default(),
         }
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        let Oscillator { start, rate_ppb, wander_step_ppt, wander_max_ppb } = self.oscillator;
+        let Oscillator { start, rate_ppb, frequency_drift_ppt, frequency_drift_max_ppb } =
+            self.oscillator;
         let (second, hour) = (1_000_000_000, 3_600_000_000_000);
-        let far = rate_ppb.saturating_abs().saturating_add(wander_max_ppb.saturating_abs());
-        let [shortest, longest] = self.residence;
+        let far =
+            rate_ppb.saturating_abs().saturating_add(frequency_drift_max_ppb.saturating_abs());
+        let [shortest, longest] = self.send_delay;
         match () {
             () if !is_within(start, 0, 1_000_000 * second) => Err("it must start at 0 to 10⁶ s"),
-            () if far > RATE_MAX_PPB || wander_max_ppb < 0 => {
+            () if far > RATE_MAX_PPB || frequency_drift_max_ppb < 0 => {
                 Err("rate and wander must be within 200,000 ppb")
             }
-            () if wander_step_ppt < 0 || wander_step_ppt / 1_000 > wander_max_ppb => {
+            () if frequency_drift_ppt < 0
+                || frequency_drift_ppt / 1_000 > frequency_drift_max_ppb =>
+            {
                 Err("a step of the wander must not be larger than the wander")
             }
             () if !is_within(self.stamps.granularity, 1, second) => {
@@ -334,9 +338,9 @@ impl NodeModel {
                 || shortest > longest
                 || longest.as_ns() > second =>
             {
-                Err("the residence must be 0 to 1 s, the shortest first")
+                Err("the send_delay must be 0 to 1 s, the shortest first")
             }
-            () if !is_within(self.delay_threshold, 0, hour) => {
+            () if !is_within(self.mean_link_delay_threshold, 0, hour) => {
                 Err("the threshold of the link delay must be 0 to an hour")
             }
             () => Ok(()),

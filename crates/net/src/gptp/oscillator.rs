@@ -1,6 +1,6 @@
 //! A node's own clock: a rate that wanders, piece by piece.
 
-use crate::gptp::{Oscillator, Stamping, WANDER_INTERVAL};
+use crate::gptp::{FREQUENCY_DRIFT_INTERVAL, Oscillator, Stamping};
 use crate::random::{Purpose, Stream};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_runtime::gptp::{LocalClockTime, RateOffset, ScaledNs};
@@ -13,7 +13,7 @@ pub(super) struct LocalClock {
     reading: LocalClockTime,
     rate: RateOffset,
     /// The wander so far, in parts in 10¹².
-    wander_ppt: i64,
+    drift_ppt: i64,
     random: Stream,
 }
 
@@ -22,14 +22,14 @@ impl LocalClock {
         let random = Stream::new(seed, Purpose::Oscillator, node);
         let reading = LocalClockTime::from_ns(model.start.as_ns());
         let rate = RateOffset::from_ppb(model.rate_ppb);
-        Self { model, from: NetTime::ZERO, reading, rate, wander_ppt: 0, random }
+        Self { model, from: NetTime::ZERO, reading, rate, drift_ppt: 0, random }
     }
 
     /// What it reads; a wander that ends after `at` continues as it is.
     pub(super) fn read(&mut self, at: NetTime) -> LocalClockTime {
-        while at - self.from >= WANDER_INTERVAL {
-            self.reading = self.extend(self.from + WANDER_INTERVAL);
-            self.from += WANDER_INTERVAL;
+        while at - self.from >= FREQUENCY_DRIFT_INTERVAL {
+            self.reading = self.extend(self.from + FREQUENCY_DRIFT_INTERVAL);
+            self.from += FREQUENCY_DRIFT_INTERVAL;
             self.step();
         }
         self.extend(at)
@@ -46,19 +46,20 @@ impl LocalClock {
     }
 
     fn step(&mut self) {
-        let (step, bound) = (self.model.wander_step_ppt, self.model.wander_max_ppb * 1_000);
+        let (step, bound) =
+            (self.model.frequency_drift_ppt, self.model.frequency_drift_max_ppb * 1_000);
         if step == 0 {
             return;
         }
         let drawn = self.random.below(2 * step as u64 + 1) as i64 - step;
-        let wander = self.wander_ppt + drawn;
+        let wander = self.drift_ppt + drawn;
         // Back from the bound by what it went too far.
-        self.wander_ppt = match wander {
+        self.drift_ppt = match wander {
             above if above > bound => 2 * bound - above,
             below if below < -bound => -2 * bound - below,
             within => within,
         };
-        let ppt = i128::from(self.model.rate_ppb) * 1_000 + i128::from(self.wander_ppt);
+        let ppt = i128::from(self.model.rate_ppb) * 1_000 + i128::from(self.drift_ppt);
         self.rate = RateOffset::from_scaled(((ppt << 41) / 1_000_000_000_000) as i64);
     }
 
@@ -113,8 +114,8 @@ mod tests {
         let model = Oscillator {
             start: Span::from_s(5),
             rate_ppb: -40_000,
-            wander_step_ppt: 90_000,
-            wander_max_ppb: 100,
+            frequency_drift_ppt: 90_000,
+            frequency_drift_max_ppb: 100,
         };
         let mut clock = LocalClock::new(model, 1, 0);
         let mut before = clock.read(NetTime::ZERO);
@@ -137,8 +138,12 @@ mod tests {
 
     #[test]
     fn stamps_are_late_or_early_by_the_jitter_at_most_and_cut_to_the_granularity() {
-        let model =
-            Oscillator { start: Span::ZERO, rate_ppb: 0, wander_step_ppt: 0, wander_max_ppb: 0 };
+        let model = Oscillator {
+            start: Span::ZERO,
+            rate_ppb: 0,
+            frequency_drift_ppt: 0,
+            frequency_drift_max_ppb: 0,
+        };
         let mut clock = LocalClock::new(model, 1, 0);
         let (granularity, jitter) = (Span::from_ns(8), Span::from_ns(20));
         let mut stamper = Stamper::new(Stamping { granularity, jitter }, 1, 0);

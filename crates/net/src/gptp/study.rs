@@ -72,7 +72,7 @@ impl<'a> Study<'a> {
     fn sample(&mut self) -> Sample {
         let now = self.engine.now();
         let mut instances: Vec<_> = self.engine.participants::<Instance>().collect();
-        let leads = |i: &Instance| i.runs(now) && i.leads();
+        let leads = |i: &Instance| i.runs(now) && i.is_grandmaster();
         // While two nodes lead, the better one will stay.
         let numbered = instances.iter().enumerate().filter(|(_, i)| leads(i));
         let best = numbered.min_by_key(|(_, i)| i.protocol().grandmaster());

@@ -6,7 +6,7 @@ use onbeat_model::stream::{Fault, FaultKind, Source};
 use onbeat_model::system::{LinkId, NodeId};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_net::{
-    Engine, Happened, Joining, Moment, Outgoing, Output, Participant, Steered, Wants,
+    ClockAdjustment, Engine, Happened, Joining, Moment, Outgoing, Output, Participant, Wants,
 };
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ impl Participant for Toy {
                 self.left -= 1;
                 self.next = if self.left > 0 { moment.now + self.every } else { NetTime::MAX };
                 if let Some(clock) = self.clock {
-                    wants.steer(Steered { clock, source: None });
+                    wants.adjust_clock(ClockAdjustment { clock, source: None });
                 }
             }
             Happened::Timer => {}

@@ -9,8 +9,8 @@ use crate::interface::{Interface, packet, sent_stamp, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::gptp::{
-    Action, ClockIdentity, DESTINATION, ETHERTYPE, Event, LocalClockTime, Node, PtpTime, ScaledNs,
-    Settings, SystemIdentity, TimestampId,
+    Action, ClockIdentity, DESTINATION, ETHERTYPE, Event, LocalClockTime, PtpInstance, PtpTime,
+    ScaledNs, Settings, SystemIdentity, TimestampId,
 };
 use onbeat_runtime::wire::{ETHERNET, Ethernet};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -56,7 +56,7 @@ struct GptpPort {
 /// A node on interfaces. Not for real-time paths: allocates.
 #[derive(Debug)]
 pub struct GptpNode {
-    node: Node,
+    node: PtpInstance,
     ports: Vec<GptpPort>,
 }
 
@@ -74,18 +74,18 @@ impl GptpNode {
         let ports: Vec<_> =
             interfaces.iter().map(|name| GptpPort::open(name)).collect::<Result<_, _>>()?;
         let count = ports.len();
-        let first = ports.first().filter(|_| count <= onbeat_runtime::gptp::node::MAX_PORTS);
+        let first = ports.first().filter(|_| count <= onbeat_runtime::gptp::instance::MAX_PORTS);
         let identity = first.ok_or(GptpError::Interfaces(count))?.interface.address;
         let system = SystemIdentity::unknown(priority1, ClockIdentity::from(identity));
         let mut settings = Settings::new(system);
         // This clock shows UTC, gPTP distributes TAI.
         settings.ahead = Span::from_s(onbeat_runtime::gptp::UTC_OFFSET_S.into());
         adapt(&mut settings);
-        Ok(Self { node: Node::new(settings, count, now()), ports })
+        Ok(Self { node: PtpInstance::new(settings, count, now()), ports })
     }
 
     /// The protocol's state.
-    pub fn node(&self) -> &Node {
+    pub fn node(&self) -> &PtpInstance {
         &self.node
     }
 
@@ -100,7 +100,7 @@ impl GptpNode {
     /// # Errors
     /// When an interface does not receive any more, for another reason than that it is down.
     pub fn step(&mut self, patience: Span) -> Result<(), GptpError> {
-        let due = (self.node.next_alarm() - now()).span() + Span::from_ns(1);
+        let due = (self.node.next_timeout() - now()).span() + Span::from_ns(1);
         let wait = patience.min(due);
         if wait > Span::ZERO {
             self.wait(wait);
@@ -112,7 +112,7 @@ impl GptpNode {
                 }
             }
         }
-        let actions = self.node.handle(now(), Event::Alarm);
+        let actions = self.node.handle(now(), Event::Timeout);
         self.act(actions);
         Ok(())
     }
@@ -134,15 +134,16 @@ impl GptpNode {
         };
         let Some(note) = note else { return Ok(true) };
         // Notes come in order; frames without one were lost.
-        while let Some((number, ticket)) = port.under_way.pop_front() {
+        while let Some((number, timestamp_id)) = port.under_way.pop_front() {
             if number == note.number {
                 let stamp = LocalClockTime::from_ns(note.at);
-                let actions = self.node.handle(now(), Event::Sent { port: index, ticket, stamp });
+                let actions =
+                    self.node.handle(now(), Event::Sent { port: index, timestamp_id, stamp });
                 self.act(actions);
                 break;
             }
             if number.wrapping_sub(note.number) < 1 << 31 {
-                port.under_way.push_front((number, ticket));
+                port.under_way.push_front((number, timestamp_id));
                 break;
             }
         }
@@ -168,8 +169,8 @@ impl GptpNode {
 
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
-            if let Action::Send { port, octets, ticket } = action {
-                self.ports[port].send(&octets, ticket);
+            if let Action::Send { port, octets, timestamp_id } = action {
+                self.ports[port].send(&octets, timestamp_id);
             }
         }
     }
@@ -202,7 +203,7 @@ impl GptpPort {
     }
 
     /// Sends; what an interface does not take is lost, as on a wire, and the protocol asks again.
-    fn send(&mut self, octets: &[u8], ticket: Option<TimestampId>) {
+    fn send(&mut self, octets: &[u8], timestamp_id: Option<TimestampId>) {
         let mut frame = vec![0; ETHERNET + octets.len()];
         let (destination, source) = (MacAddress(DESTINATION), self.interface.address);
         let ethernet = Ethernet { destination, source, ethertype: ETHERTYPE };
@@ -214,11 +215,11 @@ impl GptpPort {
             let _ = sent_stamp::note_both_ways(&self.socket);
             return;
         }
-        if let Some(ticket) = ticket {
+        if let Some(timestamp_id) = timestamp_id {
             if self.under_way.len() == UNDER_WAY {
                 self.under_way.pop_front();
             }
-            self.under_way.push_back((self.number, ticket));
+            self.under_way.push_back((self.number, timestamp_id));
         }
         self.number = self.number.wrapping_add(1);
     }

@@ -1,8 +1,8 @@
 //! Announce messages, received and sent (802.1AS-2020 10.3.10 to 10.3.16).
 
 use crate::gptp::best_master::PriorityVector;
+use crate::gptp::instance::{Action, PtpInstance, RECEIPT_TIMEOUT, next};
 use crate::gptp::message::{Announce, Body, Header, MAX_PATH};
-use crate::gptp::node::{Action, Node, RECEIPT_TIMEOUT, next};
 use crate::gptp::time::{LocalClockTime, ScaledNs, log_interval};
 
 /// flagField of a grandmaster that knows nothing of leap seconds: ptpTimescale (10.6.2.2.8).
@@ -17,15 +17,15 @@ const STEPS_MAX: u16 = 254;
 
 /// The best Announce message that a port has received.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
+pub(super) struct ReceivedAnnounce {
     pub(super) vector: PriorityVector,
     announce: Announce,
     pub(super) expires: LocalClockTime,
 }
 
-impl Node {
-    /// Takes an Announce message (10.3.11, 10.3.12).
-    pub(super) fn hear(
+impl PtpInstance {
+    /// Takes a received Announce message (10.3.11, 10.3.12).
+    pub(super) fn receive_announce(
         &mut self,
         now: LocalClockTime,
         port: usize,
@@ -45,15 +45,15 @@ impl Node {
             source: header.source,
             port: to.identity.port,
         };
-        let before = to.heard.as_ref();
+        let before = to.announced.as_ref();
         if before.is_some_and(|b| b.vector.source != vector.source && b.vector < vector) {
             return None;
         }
         let same = before.is_some_and(|b| b.vector == vector && b.announce.path == announce.path);
         let expires = now + ScaledNs::from(interval * RECEIPT_TIMEOUT);
-        to.heard = Some(Heard { vector, announce, expires });
+        to.announced = Some(ReceivedAnnounce { vector, announce, expires });
         if !same {
-            self.choose_again(now, true);
+            self.update_port_states(now, true);
         }
         Some(())
     }
@@ -66,14 +66,14 @@ impl Node {
         port.announce_due = next(port.announce_due, interval, now);
         port.announce_sequence = port.announce_sequence.wrapping_add(1);
         let sequence = port.announce_sequence;
-        let body = Body::Announce(self.announcement());
+        let body = Body::Announce(self.own_announce());
         out.push(self.message(index, sequence, log, ScaledNs::ZERO, body, None));
     }
 
-    fn announcement(&self) -> Announce {
-        let heard = self.choice.slave.and_then(|port| self.ports[port].heard.as_ref());
-        let mut announce = match heard {
-            Some(heard) => heard.announce.clone(),
+    fn own_announce(&self) -> Announce {
+        let announced = self.decision.slave.and_then(|port| self.ports[port].announced.as_ref());
+        let mut announce = match announced {
+            Some(announced) => announced.announce.clone(),
             None => Announce {
                 flags: FLAGS,
                 utc_offset: UTC_OFFSET_S,
@@ -83,9 +83,9 @@ impl Node {
                 path: Vec::new(),
             },
         };
-        announce.steps_removed = self.choice.steps_removed;
+        announce.steps_removed = self.decision.steps_removed;
         // Without a place for us, the trace ends where it cannot be kept (10.3.9.23).
-        let was_kept = heard.is_none() || !announce.path.is_empty();
+        let was_kept = announced.is_none() || !announce.path.is_empty();
         if was_kept && announce.path.len() < MAX_PATH {
             announce.path.push(self.settings.system.identity);
         } else {

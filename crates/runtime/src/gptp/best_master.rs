@@ -1,4 +1,4 @@
-//! The best master clock algorithm (802.1AS-2020 10.3): which clock leads, and which port follows.
+//! The best master clock algorithm (802.1AS-2020 10.3): the grandmaster and the state of each port.
 
 use crate::gptp::message::{ClockIdentity, PortIdentity};
 
@@ -27,8 +27,8 @@ impl SystemIdentity {
         Self { priority1, class, accuracy, variance, priority2: 248, identity }
     }
 
-    /// Whether it may lead (10.1.2: gmPresent).
-    pub fn may_lead(&self) -> bool {
+    /// Whether it may be grandmaster (gmCapable; 10.1.2: gmPresent).
+    pub fn is_gm_capable(&self) -> bool {
         self.priority1 < 255
     }
 }
@@ -46,31 +46,31 @@ pub struct PriorityVector {
     pub port: u16,
 }
 
-/// What a port is for (10.3.12, port states).
+/// The state of a port (10.3.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum PortState {
     /// Its neighbour does not speak gPTP, or not well enough (asCapable is false).
-    Disabled,
+    DisabledPort,
     /// Sends time.
-    Master,
+    MasterPort,
     /// Neither: the other end has a better way to the grandmaster.
-    Passive,
+    PassivePort,
     /// Receives the time that this node follows.
-    Slave,
+    SlavePort,
 }
 
-/// A port as the choice sees it.
+/// A port as the port state decision sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortView {
     /// Whether it takes part (asCapable).
     pub capable: bool,
-    /// The best that it has heard and that is not too old.
-    pub heard: Option<PriorityVector>,
+    /// The best of its received Announce messages that are not too old.
+    pub announced: Option<PriorityVector>,
 }
 
-/// What was chosen.
+/// The port state decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct PortStateDecision {
     /// The grandmaster.
     pub root: SystemIdentity,
     /// Links between it and this node.
@@ -78,32 +78,33 @@ pub struct Choice {
     /// The port that leads to it; `None` if it is this node.
     pub slave: Option<usize>,
     /// By port.
-    pub roles: Vec<Role>,
+    pub states: Vec<PortState>,
 }
 
-/// Chooses (10.3.12.2.4, updtStatesTree). Ports are numbered from 1 in the order given.
-pub fn choose(own: &SystemIdentity, ports: &[PortView]) -> Choice {
+/// Decides (10.3.12.2.4, updtStatesTree). Ports are numbered from 1 in the order given.
+pub fn decide_port_states(own: &SystemIdentity, ports: &[PortView]) -> PortStateDecision {
     let myself = |port| PortIdentity { clock: own.identity, port };
     let system = PriorityVector { root: *own, steps_removed: 0, source: myself(0), port: 0 };
     let paths = ports.iter().enumerate().filter_map(|(index, port)| {
-        let heard = port.heard.filter(|_| port.capable)?;
+        let announced = port.announced.filter(|_| port.capable)?;
         // What has come around to its origin leads nowhere.
-        let path = PriorityVector { steps_removed: heard.steps_removed.saturating_add(1), ..heard };
-        (heard.root.identity != own.identity).then_some((path, Some(index)))
+        let path =
+            PriorityVector { steps_removed: announced.steps_removed.saturating_add(1), ..announced };
+        (announced.root.identity != own.identity).then_some((path, Some(index)))
     });
     let (best, slave) = paths.chain([(system, None)]).min().unwrap_or((system, None));
-    let role = |(index, view): (usize, &PortView)| {
+    let state = |(index, view): (usize, &PortView)| {
         let port = index as u16 + 1;
         let offered = PriorityVector { source: myself(port), port, ..best };
-        match view.heard {
-            _ if !view.capable => Role::Disabled,
-            _ if slave == Some(index) => Role::Slave,
-            Some(heard) if heard < offered => Role::Passive,
-            _ => Role::Master,
+        match view.announced {
+            _ if !view.capable => PortState::DisabledPort,
+            _ if slave == Some(index) => PortState::SlavePort,
+            Some(announced) if announced < offered => PortState::PassivePort,
+            _ => PortState::MasterPort,
         }
     };
-    let roles = ports.iter().enumerate().map(role).collect();
-    Choice { root: best.root, steps_removed: best.steps_removed, slave, roles }
+    let states = ports.iter().enumerate().map(state).collect();
+    PortStateDecision { root: best.root, steps_removed: best.steps_removed, slave, states }
 }
 
 #[cfg(test)]
@@ -115,39 +116,46 @@ mod tests {
         SystemIdentity::unknown(priority1, ClockIdentity([number; 8]))
     }
 
-    fn heard(root: SystemIdentity, steps_removed: u16, from: u8, port: u16) -> PortView {
+    fn announced(root: SystemIdentity, steps_removed: u16, from: u8, port: u16) -> PortView {
         let source = PortIdentity { clock: ClockIdentity([from; 8]), port: 1 };
-        let heard = PriorityVector { root, steps_removed, source, port };
-        PortView { capable: true, heard: Some(heard) }
+        let announced = PriorityVector { root, steps_removed, source, port };
+        PortView { capable: true, announced: Some(announced) }
     }
 
-    const SILENT: PortView = PortView { capable: true, heard: None };
+    const SILENT: PortView = PortView { capable: true, announced: None };
 
     #[test]
     fn a_node_that_hears_nothing_better_leads_on_all_ports() {
-        let choice = choose(&clock(246, 5), &[SILENT, heard(clock(248, 1), 0, 1, 2)]);
-        assert_eq!((choice.slave, choice.steps_removed), (None, 0));
-        assert_eq!(choice.roles, [Role::Master, Role::Master]);
+        let decision =
+            decide_port_states(&clock(246, 5), &[SILENT, announced(clock(248, 1), 0, 1, 2)]);
+        assert_eq!((decision.slave, decision.steps_removed), (None, 0));
+        assert_eq!(decision.states, [PortState::MasterPort, PortState::MasterPort]);
     }
 
     #[test]
     fn the_shortest_way_to_the_best_clock_is_followed_and_the_other_one_is_passive() {
         let best = clock(200, 9);
-        let ports = [heard(best, 3, 2, 1), heard(best, 1, 3, 2), SILENT];
-        let choice = choose(&clock(246, 5), &ports);
-        assert_eq!((choice.root, choice.slave, choice.steps_removed), (best, Some(1), 2));
+        let ports = [announced(best, 3, 2, 1), announced(best, 1, 3, 2), SILENT];
+        let decision = decide_port_states(&clock(246, 5), &ports);
+        assert_eq!((decision.root, decision.slave, decision.steps_removed), (best, Some(1), 2));
         // What comes in at port 1 has three links behind it; we offer two.
-        assert_eq!(choice.roles, [Role::Master, Role::Slave, Role::Master]);
-        let choice = choose(&clock(246, 5), &[heard(best, 1, 3, 1), heard(best, 1, 2, 2)]);
-        assert_eq!(choice.roles, [Role::Passive, Role::Slave]);
+        assert_eq!(
+            decision.states,
+            [PortState::MasterPort, PortState::SlavePort, PortState::MasterPort]
+        );
+        let decision = decide_port_states(
+            &clock(246, 5),
+            &[announced(best, 1, 3, 1), announced(best, 1, 2, 2)],
+        );
+        assert_eq!(decision.states, [PortState::PassivePort, PortState::SlavePort]);
     }
 
     #[test]
     fn a_port_that_is_not_capable_counts_for_nothing() {
-        let deaf = PortView { capable: false, ..heard(clock(1, 1), 0, 1, 1) };
-        let choice = choose(&clock(246, 5), &[deaf, SILENT]);
-        assert_eq!(choice.slave, None);
-        assert_eq!(choice.roles, [Role::Disabled, Role::Master]);
+        let deaf = PortView { capable: false, ..announced(clock(1, 1), 0, 1, 1) };
+        let decision = decide_port_states(&clock(246, 5), &[deaf, SILENT]);
+        assert_eq!(decision.slave, None);
+        assert_eq!(decision.states, [PortState::DisabledPort, PortState::MasterPort]);
     }
 
     proptest! {
@@ -157,16 +165,16 @@ mod tests {
         ) {
             let own = clock(2, 3);
             let view = |(at, (p, root, steps, from, capable)): (usize, &(u8, u8, u16, u8, bool))| {
-                let view = heard(clock(*p, *root), *steps, *from, at as u16 + 1);
+                let view = announced(clock(*p, *root), *steps, *from, at as u16 + 1);
                 PortView { capable: *capable, ..view }
             };
             let ports: Vec<_> = all.iter().enumerate().map(view).collect();
-            let choice = choose(&own, &ports);
-            let roots = ports.iter().filter(|p| p.capable).filter_map(|p| p.heard).map(|h| h.root);
+            let decision = decide_port_states(&own, &ports);
+            let roots = ports.iter().filter(|p| p.capable).filter_map(|p| p.announced).map(|h| h.root);
             let roots = roots.filter(|root| root.identity != own.identity);
-            prop_assert_eq!(choice.root, roots.chain([own]).min().expect("at least one"));
-            let slaves = choice.roles.iter().filter(|r| **r == Role::Slave).count();
-            prop_assert_eq!(slaves, usize::from(choice.slave.is_some()));
+            prop_assert_eq!(decision.root, roots.chain([own]).min().expect("at least one"));
+            let slaves = decision.states.iter().filter(|r| **r == PortState::SlavePort).count();
+            prop_assert_eq!(slaves, usize::from(decision.slave.is_some()));
         }
     }
 }

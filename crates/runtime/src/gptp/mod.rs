@@ -1,11 +1,11 @@
 //! gPTP (IEEE 802.1AS-2020) without I/O: events with the local clock's time go in, what is to be
-//! sent comes out. [`Node`] is a PTP Instance: an end station if it has one port, a relay if
+//! sent comes out. [`PtpInstance`] is a PTP Instance: an end station if it has one port, a relay if
 //! it has several. What is implemented of the standard, and what is not: `docs/gptp.md`.
 //!
 //! ```text
-//! stamped octets ──→ Node ──→ octets to send (and whose time stamp is wanted)
+//! stamped octets ──→ instance ──→ octets to send (and whose time stamp is wanted)
 //!   time stamps  ──→  ├ peer_delay: delay and rate of each neighbour      (clause 11.2.19, 20)
-//!    alarms      ──→  ├ best_master: who leads, which port follows        (10.3)
+//!    timeouts    ──→  ├ best_master: the state of each port               (10.3)
 //!                     ├ servo: the synchronised clock                     (10.2.13, B.4)
 //!                     └ message: octets ↔ messages                        (10.6, 11.4)
 //! ```
@@ -15,8 +15,8 @@
 //! Announce message with its path trace.
 
 pub mod best_master;
+pub mod instance;
 pub mod message;
-pub mod node;
 pub mod peer_delay;
 pub mod servo;
 pub mod time;
@@ -28,10 +28,10 @@ mod sync;
 mod tests;
 
 pub use announce::UTC_OFFSET_S;
-pub use best_master::{Role, SystemIdentity};
+pub use best_master::{PortState, SystemIdentity};
+pub use instance::{Action, Condition, Event, PtpInstance, Settings, TimestampId};
 pub use message::{ClockIdentity, Message, MessageError, PortIdentity};
-pub use node::{Action, Condition, Event, Node, Settings, TimestampId};
-pub use servo::{Line, ServoSettings};
+pub use servo::{LinearClock, ServoSettings};
 pub use time::{LocalClockTime, PtpTime, RateOffset, ScaledNs};
 
 /// The group address of all messages: the nearest bridge or station takes them, none forwards them

@@ -53,7 +53,7 @@ pub struct PeerDelay {
 }
 
 impl PeerDelay {
-    /// Nothing is known. Beyond `threshold` (neighborPropDelayThresh), a delay is not that of a
+    /// Nothing is known. Beyond `threshold` (meanLinkDelayThresh), a delay is not that of a
     /// link.
     pub fn new(threshold: Span) -> Self {
         Self {

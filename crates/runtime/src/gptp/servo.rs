@@ -1,15 +1,15 @@
-//! The synchronised clock of a node: a straight line over its own clock, bent with every
+//! The synchronised clock of a node: a straight clock over its own clock, bent with every
 //! measurement so that the offset from the grandmaster goes to zero.
 //!
-//! The line is set once. After that only its rate changes, within limits below 1: readings never
+//! The clock is set once. After that only its rate changes, within limits below 1: readings never
 //! step and never go back, whatever the network says.
 
 use crate::gptp::time::{LocalClockTime, PtpTime, RateOffset, ScaledNs};
 use onbeat_model::time::Span;
 
-/// Synchronised time as a straight line over the node's own clock.
+/// Synchronised time as a straight clock over the node's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LinearClock {
     /// From when on.
     pub from: LocalClockTime,
     /// What it reads then.
@@ -18,7 +18,7 @@ pub struct Line {
     pub rate: RateOffset,
 }
 
-impl Line {
+impl LinearClock {
     /// What the synchronised clock reads, rounded towards −∞.
     pub fn read(&self, at: LocalClockTime) -> PtpTime {
         self.reading + (at - self.from).at_rate(self.rate)
@@ -55,11 +55,11 @@ impl Default for ServoSettings {
     }
 }
 
-/// The clock and what steers it.
+/// The clock and what adjusts it.
 #[derive(Clone, Debug)]
 pub struct Servo {
     settings: ServoSettings,
-    line: Option<Line>,
+    clock: Option<LinearClock>,
     /// The grandmaster's rate against the node's own clock, as far as it is known: what holds when
     /// there is no grandmaster.
     drift: RateOffset,
@@ -86,12 +86,12 @@ const OFFSET_MAX: i128 = 1 << 60;
 impl Servo {
     /// A clock that is not set.
     pub fn new(settings: ServoSettings) -> Self {
-        Self { settings, line: None, drift: RateOffset::ZERO, last_offset: None }
+        Self { settings, clock: None, drift: RateOffset::ZERO, last_offset: None }
     }
 
     /// The synchronised clock, if it was ever set.
-    pub fn line(&self) -> Option<&Line> {
-        self.line.as_ref()
+    pub fn clock(&self) -> Option<&LinearClock> {
+        self.clock.as_ref()
     }
 
     /// How far the grandmaster was ahead at the last measurement.
@@ -101,26 +101,26 @@ impl Servo {
 
     /// Sets the clock by itself, to go with the node's own clock and ahead of it; nothing if it is
     /// set.
-    pub fn set_free(&mut self, now: LocalClockTime, ahead: ScaledNs) -> Option<Line> {
-        if self.line.is_some() {
+    pub fn set_free(&mut self, now: LocalClockTime, ahead: ScaledNs) -> Option<LinearClock> {
+        if self.clock.is_some() {
             return None;
         }
         let reading = PtpTime::from_epoch(now.since_epoch() + ahead);
-        self.line = Some(Line { from: now, reading, rate: RateOffset::ZERO });
-        self.line
+        self.clock = Some(LinearClock { from: now, reading, rate: RateOffset::ZERO });
+        self.clock
     }
 
     /// Follows a measurement from `now` on: the first sets the clock, others change its rate.
-    pub fn follow(&mut self, now: LocalClockTime, measured: &Measurement) -> Line {
-        let Some(line) = self.line else {
+    pub fn follow(&mut self, now: LocalClockTime, measured: &Measurement) -> LinearClock {
+        let Some(clock) = self.clock else {
             self.drift = measured.rate.limited(self.settings.rate_max);
             let reading = measured.grandmaster + (now - measured.at).at_rate(self.drift);
-            let line = Line { from: now, reading, rate: self.drift };
+            let clock = LinearClock { from: now, reading, rate: self.drift };
             self.last_offset = Some(ScaledNs::ZERO);
-            self.line = Some(line);
-            return line;
+            self.clock = Some(clock);
+            return clock;
         };
-        let offset = measured.grandmaster - line.read(measured.at);
+        let offset = measured.grandmaster - clock.read(measured.at);
         self.last_offset = Some(offset);
         let bounded = offset.scaled().clamp(-OFFSET_MAX, OFFSET_MAX);
         // What the rate must differ to remove all of the offset in one interval, in 2⁻⁴¹.
@@ -135,17 +135,17 @@ impl Servo {
         if wanted.limited(limit) == wanted {
             self.drift = self.drift.plus(part(self.settings.integral)).limited(limit);
         }
-        let line = line.bent(now, wanted.limited(limit));
-        self.line = Some(line);
-        line
+        let clock = clock.bent(now, wanted.limited(limit));
+        self.clock = Some(clock);
+        clock
     }
 
     /// Continues at the grandmaster's last rate; nothing if the clock is not set, or does so
     /// already.
-    pub fn hold(&mut self, now: LocalClockTime) -> Option<Line> {
-        let line = self.line.filter(|line| line.rate != self.drift)?;
-        self.line = Some(line.bent(now, self.drift));
-        self.line
+    pub fn hold(&mut self, now: LocalClockTime) -> Option<LinearClock> {
+        let clock = self.clock.filter(|clock| clock.rate != self.drift)?;
+        self.clock = Some(clock.bent(now, self.drift));
+        self.clock
     }
 }
 
@@ -172,10 +172,10 @@ mod tests {
             servo.follow(at, &measurement(at, grandmaster(at)));
         }
         servo.hold(at);
-        let line = *servo.line().expect("it is set");
-        assert!((line.rate.ppb() - 73_000).abs() < 5, "{line:?}");
+        let clock = *servo.clock().expect("it is set");
+        assert!((clock.rate.ppb() - 73_000).abs() < 5, "{clock:?}");
         let later = at + ScaledNs::from_ns(1_000_000_000);
-        let error = (line.read(later) - grandmaster(later)).span().abs();
+        let error = (clock.read(later) - grandmaster(later)).span().abs();
         assert!(error < Span::from_ns(20), "{error}");
     }
 
@@ -190,12 +190,12 @@ mod tests {
             let mut last: Option<(LocalClockTime, PtpTime)> = None;
             for (step, grandmaster, rate, late) in samples {
                 now = now + ScaledNs::from_ns(step);
-                let before = servo.line().map(|line| line.read(now));
+                let before = servo.clock().map(|clock| clock.read(now));
                 let then = now - ScaledNs::from_ns(late);
                 let mut m = measurement(then, PtpTime::from_ns(grandmaster));
                 m.rate = RateOffset::from_scaled(rate.into());
-                let line = servo.follow(now, &m);
-                let reading = line.read(now);
+                let clock = servo.follow(now, &m);
+                let reading = clock.read(now);
                 prop_assert!(before.is_none_or(|before| before == reading));
                 if let Some((then, read)) = last {
                     let (passed, went) = ((now - then).scaled(), (reading - read).scaled());

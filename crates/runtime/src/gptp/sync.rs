@@ -1,9 +1,11 @@
 //! The transport of time (802.1AS-2020 10.2 and 11.2.14, 11.2.15): Sync and Follow_Up come in at
 //! one port, set the clock, and are relayed at others with the time that they spent here.
 
-use crate::gptp::best_master::Role;
+use crate::gptp::best_master::PortState;
+use crate::gptp::instance::{
+    Action, Departure, PtpInstance, RECEIPT_TIMEOUT, TimestampId, correction,
+};
 use crate::gptp::message::{Body, FollowUpInformation, Header, PortIdentity, Timestamp};
-use crate::gptp::node::{Action, Departure, Node, RECEIPT_TIMEOUT, TimestampId, correction};
 use crate::gptp::servo::Measurement;
 use crate::gptp::time::{LocalClockTime, RateOffset, ScaledNs, log_interval};
 
@@ -47,7 +49,7 @@ pub(super) struct Upstream {
     information: FollowUpInformation,
 }
 
-impl Node {
+impl PtpInstance {
     /// Takes a Sync from the master of this link.
     pub(super) fn take_sync(
         &mut self,
@@ -56,8 +58,8 @@ impl Node {
         stamp: LocalClockTime,
     ) -> Option<()> {
         let port = &mut self.ports[port];
-        let master = port.heard.as_ref()?.vector.source;
-        if port.role != Role::Slave || header.source != master {
+        let master = port.announced.as_ref()?.vector.source;
+        if port.state != PortState::SlavePort || header.source != master {
             return None;
         }
         let (source, sequence) = (header.source, header.sequence);
@@ -93,7 +95,7 @@ impl Node {
         };
         let grandmaster = upstream.origin.instant()? + upstream.passed(sync.at);
         let measured = Measurement { at: sync.at, grandmaster, rate: upstream.rate, interval };
-        out.push(Action::Steer(self.servo.follow(now, &measured)));
+        out.push(Action::AdjustClock(self.servo.follow(now, &measured)));
         self.send_syncs(Some(upstream), out);
         Some(())
     }
@@ -104,14 +106,14 @@ impl Node {
         let log = upstream.map_or(own, |upstream| upstream.log_interval);
         for index in 0..self.ports.len() {
             let port = &mut self.ports[index];
-            if port.role != Role::Master {
+            if port.state != PortState::MasterPort {
                 continue;
             }
             port.sync_out.sequence = port.sync_out.sequence.wrapping_add(1);
             port.sync_out.waiting = Some(upstream);
             let sequence = port.sync_out.sequence;
-            let ticket = Some(TimestampId(Departure::Sync(sequence)));
-            out.push(self.message(index, sequence, log, ScaledNs::ZERO, Body::Sync, ticket));
+            let timestamp_id = Some(TimestampId(Departure::Sync(sequence)));
+            out.push(self.message(index, sequence, log, ScaledNs::ZERO, Body::Sync, timestamp_id));
         }
     }
 
@@ -129,9 +131,9 @@ impl Node {
         }
         let Some(upstream) = sync_out.waiting.take() else { return };
         let own = || {
-            let line = self.servo.line()?;
-            let (origin, fraction) = Timestamp::of_ptp(line.read(stamp))?;
-            let information = FollowUpInformation::default().with_rate(line.rate);
+            let clock = self.servo.clock()?;
+            let (origin, fraction) = Timestamp::of_ptp(clock.read(stamp))?;
+            let information = FollowUpInformation::default().with_rate(clock.rate);
             Some((self.settings.log_sync_interval, origin, fraction, information))
         };
         let relayed = |upstream: Upstream| {

@@ -1,20 +1,20 @@
 //! Two nodes on a perfect cable, and what strangers may send them.
 
+use crate::gptp::instance::{ACTIONS_BESIDES, ACTIONS_PER_PORT, MAX_PORTS};
 use crate::gptp::message::Body;
-use crate::gptp::node::{ACTIONS_BESIDES, ACTIONS_PER_PORT, MAX_PORTS};
 use crate::gptp::{
-    Action, ClockIdentity, Condition, Event, LocalClockTime, Message, Node, Role, ScaledNs,
-    Settings, SystemIdentity, TimestampId,
+    Action, ClockIdentity, Condition, Event, LocalClockTime, Message, PortState, PtpInstance,
+    ScaledNs, Settings, SystemIdentity, TimestampId,
 };
 use proptest::prelude::*;
 
 /// The cable's delay and what a node takes to send, in nanoseconds.
 const DELAY: i64 = 300;
-const RESIDENCE: i64 = 2_000_000;
+const SEND_DELAY: i64 = 2_000_000;
 
-fn node(priority1: u8, number: u8) -> Node {
+fn node(priority1: u8, number: u8) -> PtpInstance {
     let identity = ClockIdentity([number; 8]);
-    Node::new(
+    PtpInstance::new(
         Settings::new(SystemIdentity::unknown(priority1, identity)),
         1,
         LocalClockTime::from_ns(0),
@@ -26,7 +26,7 @@ type Flight = (i64, usize, Vec<u8>);
 
 /// Two nodes whose clocks both show true time.
 struct Pair {
-    nodes: [Node; 2],
+    nodes: [PtpInstance; 2],
     flights: Vec<Flight>,
     heard: Vec<Flight>,
 }
@@ -36,10 +36,10 @@ impl Pair {
         let nodes = [node(priorities[0], 1), node(priorities[1], 2)];
         let mut pair = Self { nodes, flights: Vec::new(), heard: Vec::new() };
         loop {
-            let alarm = |n: usize| pair.nodes[n].next_alarm().as_ns();
+            let timeout = |n: usize| pair.nodes[n].next_timeout().as_ns();
             let flight = pair.flights.iter().enumerate().min_by_key(|(_, flight)| flight.0);
             let (due, now) =
-                (flight.map(|(index, flight)| (index, flight.0)), alarm(0).min(alarm(1)));
+                (flight.map(|(index, flight)| (index, flight.0)), timeout(0).min(timeout(1)));
             match due {
                 _ if now.min(due.map_or(i64::MAX, |(_, at)| at)) > until_ns => return pair,
                 Some((index, at)) if at <= now => {
@@ -48,19 +48,19 @@ impl Pair {
                     let stamp = Some(LocalClockTime::from_ns(at));
                     pair.handle(to, at, Event::Received { port: 0, octets: &octets, stamp });
                 }
-                _ => pair.handle(usize::from(alarm(1) < alarm(0)), now, Event::Alarm),
+                _ => pair.handle(usize::from(timeout(1) < timeout(0)), now, Event::Timeout),
             }
         }
     }
 
     fn handle(&mut self, number: usize, now: i64, event: Event<'_>) {
         for action in self.nodes[number].handle(LocalClockTime::from_ns(now), event) {
-            let Action::Send { port, octets, ticket } = action else { continue };
-            let leaves = now + RESIDENCE;
+            let Action::Send { port, octets, timestamp_id } = action else { continue };
+            let leaves = now + SEND_DELAY;
             self.flights.push((leaves + DELAY, 1 - number, octets));
-            if let Some(ticket) = ticket {
+            if let Some(timestamp_id) = timestamp_id {
                 let stamp = LocalClockTime::from_ns(leaves);
-                self.handle(number, leaves, Event::Sent { port, ticket, stamp });
+                self.handle(number, leaves, Event::Sent { port, timestamp_id, stamp });
             }
         }
     }
@@ -72,18 +72,18 @@ fn on_a_perfect_cable_the_slave_reads_the_masters_time_to_the_nanosecond() {
     let [master, slave] = &pair.nodes;
     assert_eq!(master.condition(), Condition::Grandmaster);
     assert_eq!(slave.condition(), Condition::Slave(0));
-    assert_eq!([master.role(0), slave.role(0)], [Role::Master, Role::Slave]);
+    assert_eq!([master.port_state(0), slave.port_state(0)], [PortState::MasterPort, PortState::SlavePort]);
     assert_eq!(slave.link(0).expect("a link").delay.span().as_ns(), DELAY);
     let at = LocalClockTime::from_ns(20_000_000_000);
     let [theirs, ours] = [master, slave].map(|node| node.read(at).expect("it is set"));
     assert!((theirs - ours).abs() <= ScaledNs::from_ns(1), "{theirs:?} {ours:?}");
-    assert_eq!(pair.nodes.each_ref().map(Node::ignored), [0, 0]);
+    assert_eq!(pair.nodes.each_ref().map(PtpInstance::ignored), [0, 0]);
 }
 
 #[test]
 fn a_node_waits_three_intervals_for_a_better_clock_before_it_sets_its_own() {
     let early = Pair::run([100, 246], 2_900_000_000);
-    assert_eq!(early.nodes.each_ref().map(Node::condition), [Condition::Unset; 2]);
+    assert_eq!(early.nodes.each_ref().map(PtpInstance::condition), [Condition::Unset; 2]);
     let late = Pair::run([100, 246], 3_100_000_000);
     assert_eq!(late.nodes[0].condition(), Condition::Grandmaster);
 }
@@ -107,7 +107,7 @@ fn an_announcement_that_comes_back_to_a_clock_it_has_passed_is_ignored() {
 }
 
 #[test]
-fn where_nobody_may_lead_no_clock_is_set() {
+fn where_no_node_is_gm_capable_no_clock_is_set() {
     let pair = Pair::run([255, 255], 20_000_000_000);
     for node in &pair.nodes {
         assert_eq!(node.condition(), Condition::Unset);
@@ -143,16 +143,17 @@ fn when_time_is_no_longer_received_the_clock_drops_the_correction_and_keeps_the_
     for (octets, stamp) in [(&sync.2, stamp), (&follow_up.2, None)] {
         slave.handle(now, Event::Received { port: 0, octets, stamp });
     }
-    let rate = |node: &Node| node.clock().expect("it is set").rate.ppb();
+    let rate = |node: &PtpInstance| node.clock().expect("it is set").rate.ppb();
     assert_eq!((slave.condition(), rate(slave)), (Condition::Slave(0), -500_000));
-    let actions = slave.handle(now + ScaledNs::from_ns(375_000_000), Event::Alarm);
-    assert!(actions.iter().any(|action| matches!(action, Action::Steer(_))), "{actions:?}");
+    let actions = slave.handle(now + ScaledNs::from_ns(375_000_000), Event::Timeout);
+    assert!(actions.iter().any(|action| matches!(action, Action::AdjustClock(_))), "{actions:?}");
     assert!(rate(slave).abs() < 100, "{}", rate(slave));
 }
 
-/// Does not compile if a ticket can be copied: then there are two ways to do what has no effect.
+/// Does not compile if a timestamp_id can be copied: then there are two ways to do what has no
+/// effect.
 #[test]
-fn a_ticket_cannot_be_copied() {
+fn a_timestamp_id_cannot_be_copied() {
     trait Copies<Way> {
         fn copies() {}
     }
@@ -166,14 +167,14 @@ fn a_ticket_cannot_be_copied() {
 fn one_event_leads_to_a_bounded_number_of_actions() {
     let settings = Settings::new(SystemIdentity::unknown(100, ClockIdentity([1; 8])));
     let start = LocalClockTime::from_ns(0);
-    let mut node = Node::new(settings, MAX_PORTS, start);
+    let mut node = PtpInstance::new(settings, MAX_PORTS, start);
     // A request for each link.
-    assert_eq!(node.handle(start, Event::Alarm).len(), MAX_PORTS);
-    assert_eq!(node.handle(start, Event::Alarm).len(), 0);
+    assert_eq!(node.handle(start, Event::Timeout).len(), MAX_PORTS);
+    assert_eq!(node.handle(start, Event::Timeout).len(), 0);
     // However late it comes to it: no more for what was missed.
     let late = LocalClockTime::from_ns(1_000_000_000_000);
-    let actions = node.handle(late, Event::Alarm);
-    // It also sets its clock, as nobody leads; without links it tells nobody.
+    let actions = node.handle(late, Event::Timeout);
+    // It also sets its clock, as nobody is grandmaster; without links it tells nobody.
     assert_eq!(actions.len(), MAX_PORTS + 1);
     assert!(actions.len() <= MAX_PORTS * ACTIONS_PER_PORT + ACTIONS_BESIDES);
 }

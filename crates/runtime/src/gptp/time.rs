@@ -125,8 +125,8 @@ macro_rules! instant {
 }
 
 instant! {
-    /// An instant of a node's own clock, which is not adjusted (802.1AS-2020 3.15, LocalClock): all
-    /// time stamps and alarms are of it.
+    /// An instant of a node's own clock, which is free-running (802.1AS-2020 3.15, LocalClock): all
+    /// time stamps and timeouts are of it.
     LocalClockTime
 }
 instant! {

@@ -1,10 +1,12 @@
 //! A PTP Instance: its ports, its timers, and what happens when.
 
-use crate::gptp::announce::Heard;
-use crate::gptp::best_master::{Choice, PortView, Role, SystemIdentity, choose};
+use crate::gptp::announce::ReceivedAnnounce;
+use crate::gptp::best_master::{
+    PortState, PortStateDecision, PortView, SystemIdentity, decide_port_states,
+};
 use crate::gptp::message::{Body, Header, Message, PortIdentity, Timestamp};
 use crate::gptp::peer_delay::{LinkState, PeerDelay};
-use crate::gptp::servo::{Line, Servo, ServoSettings};
+use crate::gptp::servo::{LinearClock, Servo, ServoSettings};
 use crate::gptp::sync::{SyncIn, SyncOut};
 use crate::gptp::time::{LocalClockTime, PtpTime, ScaledNs, log_interval};
 use onbeat_model::time::Span;
@@ -20,7 +22,8 @@ pub const MAX_PORTS: usize = 1_024;
 /// another's time and one with the node's own. [`ACTIONS_BESIDES`] come to that.
 pub const ACTIONS_PER_PORT: usize = 4;
 
-/// An answer or a Follow_Up, and the clock steered by a Follow_Up, by holding, and by leading.
+/// An answer or a Follow_Up, and the clock adjusted by a Follow_Up, by holding, and by being
+/// grandmaster.
 pub const ACTIONS_BESIDES: usize = 4;
 
 /// What a node is told at its start.
@@ -36,9 +39,9 @@ pub struct Settings {
     pub log_sync_interval: i8,
     /// The same for measurements of the link delay.
     pub log_pdelay_interval: i8,
-    /// neighborPropDelayThresh: what is longer is no link. 800 ns is for copper with hardware time
-    /// stamps (table 11-1); software time stamps need some milliseconds.
-    pub delay_threshold: Span,
+    /// meanLinkDelayThresh (14.10.9): what is longer is no link. 800 ns is for copper with hardware
+    /// time stamps (table 11-1); software time stamps need some milliseconds.
+    pub mean_link_delay_threshold: Span,
     /// How fast the clock follows.
     pub servo: ServoSettings,
     /// How far the time that it distributes as grandmaster is ahead of its own clock:
@@ -56,7 +59,7 @@ impl Settings {
             log_announce_interval: 0,
             log_sync_interval: -3,
             log_pdelay_interval: 0,
-            delay_threshold: Span::from_ns(800),
+            mean_link_delay_threshold: Span::from_ns(800),
             servo: ServoSettings::default(),
             ahead: Span::ZERO,
         }
@@ -67,10 +70,10 @@ impl Settings {
 /// stamp. It cannot be copied, so no message has two.
 ///
 /// ```compile_fail
-/// # use onbeat_runtime::gptp::{Event, LocalClockTime, Node, TimestampId};
-/// fn twice(node: &mut Node, port: usize, ticket: TimestampId, stamp: LocalClockTime) {
-///     node.handle(stamp, Event::Sent { port, ticket, stamp });
-///     node.handle(stamp, Event::Sent { port, ticket, stamp });
+/// # use onbeat_runtime::gptp::{Event, LocalClockTime, PtpInstance, TimestampId};
+/// fn twice(node: &mut PtpInstance, port: usize, timestamp_id: TimestampId, stamp: LocalClockTime) {
+///     node.handle(stamp, Event::Sent { port, timestamp_id, stamp });
+///     node.handle(stamp, Event::Sent { port, timestamp_id, stamp });
 /// }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
@@ -90,8 +93,8 @@ pub(super) enum Departure {
 /// What happens to a node.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// It is [`Node::next_alarm`], or later, or earlier: only what is due is done.
-    Alarm,
+    /// It is [`PtpInstance::next_timeout`], or later, or earlier: only what is due is done.
+    Timeout,
     /// A message came, without its Ethernet header.
     Received {
         /// The port's index, from 0.
@@ -102,12 +105,12 @@ pub enum Event<'a> {
         /// dropped without.
         stamp: Option<LocalClockTime>,
     },
-    /// A message of [`Action::Send`] with a ticket has left.
+    /// A message of [`Action::Send`] with a timestamp_id has left.
     Sent {
         /// The port's index, from 0.
         port: usize,
         /// Which message.
-        ticket: TimestampId,
+        timestamp_id: TimestampId,
         /// When.
         stamp: LocalClockTime,
     },
@@ -123,10 +126,10 @@ pub enum Action {
         /// The message, without an Ethernet header.
         octets: Vec<u8>,
         /// If there is one, the time stamp of its departure is wanted: [`Event::Sent`].
-        ticket: Option<TimestampId>,
+        timestamp_id: Option<TimestampId>,
     },
-    /// The synchronised clock is this line from now on.
-    Steer(Line),
+    /// The synchronised clock follows this linear model from now on.
+    AdjustClock(LinearClock),
 }
 
 /// How a node's clock stands.
@@ -144,14 +147,14 @@ pub enum Condition {
 
 /// One port.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(super) struct InstancePort {
     pub(super) identity: PortIdentity,
-    pub(super) role: Role,
+    pub(super) state: PortState,
     pub(super) peer: PeerDelay,
     request_due: LocalClockTime,
     /// Whose Pdelay_Resp waits for its time stamp.
     response_out: Option<(u16, PortIdentity)>,
-    pub(super) heard: Option<Heard>,
+    pub(super) announced: Option<ReceivedAnnounce>,
     pub(super) announce_due: LocalClockTime,
     pub(super) announce_sequence: u16,
     pub(super) sync_in: SyncIn,
@@ -160,18 +163,18 @@ pub(super) struct Port {
 
 /// A PTP Instance (802.1AS-2020 7.3).
 #[derive(Debug)]
-pub struct Node {
+pub struct PtpInstance {
     pub(super) settings: Settings,
-    pub(super) ports: Vec<Port>,
+    pub(super) ports: Vec<InstancePort>,
     pub(super) servo: Servo,
-    pub(super) choice: Choice,
+    pub(super) decision: PortStateDecision,
     /// Since when no better clock is known.
     pub(super) alone_since: LocalClockTime,
     pub(super) sync_due: LocalClockTime,
     pub(super) ignored: u64,
 }
 
-impl Node {
+impl PtpInstance {
     /// A node that starts now. It asks its neighbours at once.
     ///
     /// # Panics
@@ -180,24 +183,24 @@ impl Node {
     pub fn new(settings: Settings, ports: usize, now: LocalClockTime) -> Self {
         assert!((1..=MAX_PORTS).contains(&ports), "{ports} ports");
         let identity = settings.system.identity;
-        let port = |index: usize| Port {
+        let port = |index: usize| InstancePort {
             identity: PortIdentity { clock: identity, port: index as u16 + 1 },
-            role: Role::Disabled,
-            peer: PeerDelay::new(settings.delay_threshold),
+            state: PortState::DisabledPort,
+            peer: PeerDelay::new(settings.mean_link_delay_threshold),
             request_due: now,
             response_out: None,
-            heard: None,
+            announced: None,
             announce_due: now,
             announce_sequence: 0,
             sync_in: SyncIn::default(),
             sync_out: SyncOut::default(),
         };
-        let choice = choose(&settings.system, &[]);
+        let decision = decide_port_states(&settings.system, &[]);
         let node = Self {
             settings,
             ports: (0..ports).map(port).collect(),
             servo: Servo::new(settings.servo),
-            choice,
+            decision,
             alone_since: now,
             sync_due: now,
             ignored: 0,
@@ -218,63 +221,65 @@ impl Node {
     pub fn handle(&mut self, now: LocalClockTime, event: Event<'_>) -> Vec<Action> {
         let mut out = Vec::new();
         match event {
-            Event::Alarm => {}
+            Event::Timeout => {}
             Event::Received { port, octets, stamp } => {
                 if self.receive(now, port, octets, stamp, &mut out).is_none() {
                     self.ignored += 1;
                 }
             }
-            Event::Sent { port, ticket, stamp } => self.sent(port, ticket, stamp, &mut out),
+            Event::Sent { port, timestamp_id, stamp } => {
+                self.sent(port, timestamp_id, stamp, &mut out)
+            }
         }
         self.do_what_is_due(now, &mut out);
         assert!(out.len() <= self.ports.len() * ACTIONS_PER_PORT + ACTIONS_BESIDES, "{out:?}");
         out
     }
 
-    /// When the node wants [`Event::Alarm`] at the latest.
-    pub fn next_alarm(&self) -> LocalClockTime {
-        let of_port = |port: &Port| {
-            let announce = (port.role == Role::Master).then_some(port.announce_due);
-            let expiry = port.heard.as_ref().map(|heard| heard.expires);
+    /// When the node wants [`Event::Timeout`] at the latest.
+    pub fn next_timeout(&self) -> LocalClockTime {
+        let of_port = |port: &InstancePort| {
+            let announce = (port.state == PortState::MasterPort).then_some(port.announce_due);
+            let expiry = port.announced.as_ref().map(|announced| announced.expires);
             [Some(port.request_due), announce, expiry, port.sync_in.expires]
         };
         let ports = self.ports.iter().flat_map(of_port).flatten();
-        let lead = self.leads().then(|| match self.servo.line() {
+        let own = self.is_grandmaster().then(|| match self.servo.clock() {
             Some(_) => self.sync_due,
-            None => self.alone_since + self.patience(),
+            None => self.alone_since + self.announce_timeout(),
         });
         // There is at least one port.
-        ports.chain(lead).min().unwrap_or(self.sync_due)
+        ports.chain(own).min().unwrap_or(self.sync_due)
     }
 
     /// The synchronised clock, if it was ever set.
-    pub fn clock(&self) -> Option<&Line> {
-        self.servo.line()
+    pub fn clock(&self) -> Option<&LinearClock> {
+        self.servo.clock()
     }
 
     /// What the synchronised clock reads at an instant of the node's own, rounded towards −∞.
     pub fn read(&self, at: LocalClockTime) -> Option<PtpTime> {
-        self.servo.line().map(|line| line.read(at))
+        self.servo.clock().map(|clock| clock.read(at))
     }
 
     /// How the clock stands.
     pub fn condition(&self) -> Condition {
-        match self.choice.slave {
+        match self.decision.slave {
             Some(port) if self.ports[port].sync_in.expires.is_some() => Condition::Slave(port),
-            _ if self.servo.line().is_none() => Condition::Unset,
-            None if self.leads() => Condition::Grandmaster,
+            _ if self.servo.clock().is_none() => Condition::Unset,
+            None if self.is_grandmaster() => Condition::Grandmaster,
             _ => Condition::Holdover,
         }
     }
 
     /// Who is or would be grandmaster, as far as this node knows.
     pub fn grandmaster(&self) -> SystemIdentity {
-        self.choice.root
+        self.decision.root
     }
 
     /// Links between this node and the grandmaster.
     pub fn steps_removed(&self) -> u16 {
-        self.choice.steps_removed
+        self.decision.steps_removed
     }
 
     /// How far the grandmaster was ahead at the last measurement, rounded towards −∞.
@@ -282,12 +287,12 @@ impl Node {
         self.servo.last_offset().map(ScaledNs::span)
     }
 
-    /// What a port is for.
+    /// The state of a port.
     ///
     /// # Panics
     /// When there is no such port; so the next one.
-    pub fn role(&self, port: usize) -> Role {
-        self.ports[port].role
+    pub fn port_state(&self, port: usize) -> PortState {
+        self.ports[port].state
     }
 
     /// What is known of a port's link.
@@ -301,12 +306,12 @@ impl Node {
     }
 
     /// Whether this node is the best clock that it knows of, and one that may be grandmaster.
-    pub(super) fn leads(&self) -> bool {
-        self.choice.slave.is_none() && self.settings.system.may_lead()
+    pub(super) fn is_grandmaster(&self) -> bool {
+        self.decision.slave.is_none() && self.settings.system.is_gm_capable()
     }
 
-    /// How long a better clock has to speak up.
-    fn patience(&self) -> ScaledNs {
+    /// How long a better clock has to announce itself (announceReceiptTimeout).
+    fn announce_timeout(&self) -> ScaledNs {
         (self.interval(self.settings.log_announce_interval) * RECEIPT_TIMEOUT).into()
     }
 
@@ -342,7 +347,7 @@ impl Node {
                 self.ports[port].peer.follow_up(header.sequence, header.source, origin);
                 Some(())
             }
-            Body::Announce(announce) => self.hear(now, port, &header, announce),
+            Body::Announce(announce) => self.receive_announce(now, port, &header, announce),
             Body::Sync => self.take_sync(port, &header, stamp?),
             Body::FollowUp { origin, information } => {
                 self.take_follow_up(now, port, &header, origin, information, out)
@@ -362,19 +367,19 @@ impl Node {
         let (sequence, requester) = (header.sequence, header.source);
         let body = Body::PdelayResponse { received: Timestamp::of_free(stamp)?, requester };
         self.ports[port].response_out = Some((sequence, requester));
-        let ticket = Some(TimestampId(Departure::Response(sequence)));
-        out.push(self.message(port, sequence, 127, ScaledNs::ZERO, body, ticket));
+        let timestamp_id = Some(TimestampId(Departure::Response(sequence)));
+        out.push(self.message(port, sequence, 127, ScaledNs::ZERO, body, timestamp_id));
         Some(())
     }
 
     fn sent(
         &mut self,
         port: usize,
-        ticket: TimestampId,
+        timestamp_id: TimestampId,
         stamp: LocalClockTime,
         out: &mut Vec<Action>,
     ) {
-        match ticket.0 {
+        match timestamp_id.0 {
             Departure::Request(sequence) => self.ports[port].peer.sent(sequence, stamp),
             Departure::Sync(sequence) => self.follow_up(port, sequence, stamp, out),
             Departure::Response(sequence) => {
@@ -395,7 +400,7 @@ impl Node {
         log_interval: i8,
         correction: ScaledNs,
         body: Body,
-        ticket: Option<TimestampId>,
+        timestamp_id: Option<TimestampId>,
     ) -> Action {
         let source = self.ports[port].identity;
         // The largest value says that it is too large (10.6.2.2.9).
@@ -404,7 +409,7 @@ impl Node {
         let header = Header { domain, correction, source, sequence, log_interval };
         let mut octets = Vec::new();
         Message { header, body }.emit(&mut octets);
-        Action::Send { port, octets, ticket }
+        Action::Send { port, octets, timestamp_id }
     }
 
     fn do_what_is_due(&mut self, now: LocalClockTime, out: &mut Vec<Action>) {
@@ -414,12 +419,12 @@ impl Node {
             changed |= self.forget_what_is_too_old(now, index);
         }
         if changed {
-            self.choose_again(now, false);
+            self.update_port_states(now, false);
         }
-        self.lead_if_due(now, out);
+        self.act_as_grandmaster(now, out);
         for index in 0..self.ports.len() {
             let port = &self.ports[index];
-            if port.role == Role::Master && port.announce_due <= now {
+            if port.state == PortState::MasterPort && port.announce_due <= now {
                 self.announce(now, index, out);
             }
         }
@@ -435,60 +440,73 @@ impl Node {
         }
         port.request_due = next(port.request_due, interval, now);
         let sequence = port.peer.begin();
-        let ticket = Some(TimestampId(Departure::Request(sequence)));
-        out.push(self.message(index, sequence, log, ScaledNs::ZERO, Body::PdelayRequest, ticket));
+        let timestamp_id = Some(TimestampId(Departure::Request(sequence)));
+        out.push(self.message(
+            index,
+            sequence,
+            log,
+            ScaledNs::ZERO,
+            Body::PdelayRequest,
+            timestamp_id,
+        ));
     }
 
-    /// Whether the choice of the grandmaster may be another one now.
+    /// Whether the decision of the grandmaster may be another one now.
     fn forget_what_is_too_old(&mut self, now: LocalClockTime, index: usize) -> bool {
         let port = &mut self.ports[index];
         let capable = port.peer.capable();
         let silent = port.sync_in.expires.is_some_and(|at| at <= now);
-        if silent || port.heard.as_ref().is_some_and(|heard| heard.expires <= now) || !capable {
-            let had = port.heard.take().is_some();
+        if silent
+            || port.announced.as_ref().is_some_and(|announced| announced.expires <= now)
+            || !capable
+        {
+            let had = port.announced.take().is_some();
             port.sync_in = SyncIn::default();
-            return had || capable != (port.role != Role::Disabled);
+            return had || capable != (port.state != PortState::DisabledPort);
         }
-        port.role == Role::Disabled
+        port.state == PortState::DisabledPort
     }
 
-    /// Chooses the grandmaster and the ports' roles from what is heard now. `way`: whether the
-    /// clocks on the way to the grandmaster may be others than before.
-    pub(super) fn choose_again(&mut self, now: LocalClockTime, way: bool) {
-        let views: Vec<_> = self.ports.iter().map(Port::view).collect();
-        let choice = choose(&self.settings.system, &views);
+    /// Chooses the grandmaster and the ports' states from the Announce messages received. `way`:
+    /// whether the clocks on the way to the grandmaster may be others than before.
+    pub(super) fn update_port_states(&mut self, now: LocalClockTime, way: bool) {
+        let views: Vec<_> = self.ports.iter().map(InstancePort::view).collect();
+        let decision = decide_port_states(&self.settings.system, &views);
         let news = way
-            || choice.slave != self.choice.slave
-            || (choice.root, choice.steps_removed) != (self.choice.root, self.choice.steps_removed);
-        if choice.slave.is_none() && self.choice.slave.is_some() {
+            || decision.slave != self.decision.slave
+            || (decision.root, decision.steps_removed)
+                != (self.decision.root, self.decision.steps_removed);
+        if decision.slave.is_none() && self.decision.slave.is_some() {
             self.alone_since = now;
             self.sync_due = now;
         }
-        for (port, role) in self.ports.iter_mut().zip(&choice.roles) {
-            if *role == Role::Master && (news || port.role != Role::Master) {
+        for (port, state) in self.ports.iter_mut().zip(&decision.states) {
+            if *state == PortState::MasterPort && (news || port.state != PortState::MasterPort) {
                 port.announce_due = now;
             }
-            if *role != Role::Slave {
+            if *state != PortState::SlavePort {
                 port.sync_in = SyncIn::default();
             }
-            port.role = *role;
+            port.state = *state;
         }
-        self.choice = choice;
+        self.decision = decision;
     }
 
     /// The grandmaster's own part: sets its clock when it has waited long enough for a better one,
     /// and sends the time. Without a grandmaster: holds the rate.
-    fn lead_if_due(&mut self, now: LocalClockTime, out: &mut Vec<Action>) {
+    fn act_as_grandmaster(&mut self, now: LocalClockTime, out: &mut Vec<Action>) {
         if !matches!(self.condition(), Condition::Slave(_)) {
-            out.extend(self.servo.hold(now).map(Action::Steer));
+            out.extend(self.servo.hold(now).map(Action::AdjustClock));
         }
-        if !self.leads() {
+        if !self.is_grandmaster() {
             return;
         }
-        if self.servo.line().is_none() && self.alone_since + self.patience() <= now {
-            out.extend(self.servo.set_free(now, self.settings.ahead.into()).map(Action::Steer));
+        if self.servo.clock().is_none() && self.alone_since + self.announce_timeout() <= now {
+            out.extend(
+                self.servo.set_free(now, self.settings.ahead.into()).map(Action::AdjustClock),
+            );
         }
-        if self.servo.line().is_some() && self.sync_due <= now {
+        if self.servo.clock().is_some() && self.sync_due <= now {
             let log = self.settings.log_sync_interval;
             self.sync_due = next(self.sync_due, self.interval(log), now);
             self.send_syncs(None, out);
@@ -496,10 +514,10 @@ impl Node {
     }
 }
 
-impl Port {
+impl InstancePort {
     fn view(&self) -> PortView {
-        let heard = self.heard.as_ref().map(|heard| heard.vector);
-        PortView { capable: self.peer.capable(), heard }
+        let announced = self.announced.as_ref().map(|announced| announced.vector);
+        PortView { capable: self.peer.capable(), announced }
     }
 }
 
