@@ -88,8 +88,10 @@ pub fn decide_port_states(own: &SystemIdentity, ports: &[PortView]) -> PortState
     let paths = ports.iter().enumerate().filter_map(|(index, port)| {
         let announced = port.announced.filter(|_| port.capable)?;
         // What has come around to its origin leads nowhere.
-        let path =
-            PriorityVector { steps_removed: announced.steps_removed.saturating_add(1), ..announced };
+        let path = PriorityVector {
+            steps_removed: announced.steps_removed.saturating_add(1),
+            ..announced
+        };
         (announced.root.identity != own.identity).then_some((path, Some(index)))
     });
     let (best, slave) = paths.chain([(system, None)]).min().unwrap_or((system, None));

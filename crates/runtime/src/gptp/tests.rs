@@ -72,7 +72,10 @@ fn on_a_perfect_cable_the_slave_reads_the_masters_time_to_the_nanosecond() {
     let [master, slave] = &pair.nodes;
     assert_eq!(master.condition(), Condition::Grandmaster);
     assert_eq!(slave.condition(), Condition::Slave(0));
-    assert_eq!([master.port_state(0), slave.port_state(0)], [PortState::MasterPort, PortState::SlavePort]);
+    assert_eq!(
+        [master.port_state(0), slave.port_state(0)],
+        [PortState::MasterPort, PortState::SlavePort]
+    );
     assert_eq!(slave.link(0).expect("a link").delay.span().as_ns(), DELAY);
     let at = LocalClockTime::from_ns(20_000_000_000);
     let [theirs, ours] = [master, slave].map(|node| node.read(at).expect("it is set"));
