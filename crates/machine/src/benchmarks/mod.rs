@@ -1,7 +1,7 @@
-//! Benchmarks of synchronised time, five tests (Pérez et al. 2024, section 4): what reading a clock costs,
-//! how late a thread wakes up, how far apart two nodes act at one instant; the load under which
-//! they are repeated, and what holds the machine as it is meanwhile. Here is only what touches the
-//! machine; figures, tables and pages are made elsewhere.
+//! Benchmarks of synchronised time, five tests (Pérez et al. 2024, section 4): what reading a clock
+//! costs, how late a thread wakes up, how far apart two nodes act at one instant; the load under
+//! which they are repeated, and what holds the machine as it is meanwhile. Here is only what
+//! touches the machine; figures, tables and pages are made elsewhere.
 
 mod facts;
 mod gpio;

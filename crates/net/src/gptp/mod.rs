@@ -194,12 +194,12 @@ impl GptpScenario {
     }
 
     /// The network of a description: its nodes and links by their indices, propagation delays as
-    /// described, clocks and send delays as those of [`GptpScenario::chain`]. One node is grandmaster
-    /// (802.1AS: commonly a bridge), all others may become it. Of the description's faults, links
-    /// that are down, and nodes, whose clocks continue meanwhile and whose links do not. Thresholds
-    /// for the link delay let the described links be, as who lays long ones sets them
-    /// (802.1AS-2020 11.2.2). Its clock errors are not used: a trace is what they may be compared
-    /// with.
+    /// described, clocks and send delays as those of [`GptpScenario::chain`]. One node is
+    /// grandmaster (802.1AS: commonly a bridge), all others may become it. Of the description's
+    /// faults, links that are down, and nodes, whose clocks continue meanwhile and whose links do
+    /// not. Thresholds for the link delay let the described links be, as who lays long ones sets
+    /// them (802.1AS-2020 11.2.2). Its clock errors are not used: a trace is what they may be
+    /// compared with.
     pub fn of(system: &System, grandmaster: NodeId, stamps: Stamping, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::Synchronisation, NODES_MAX);
         let longest = system.links.iter().map(|link| link.propagation).max().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The description's faults on a [`KernelNetwork`]: a program in the kernel at one end of every link
-//! that may fail drops what the fault costs, of both directions. A node that is down is a node
+//! The description's faults on a [`KernelNetwork`]: a program in the kernel at one end of every
+//! link that may fail drops what the fault costs, of both directions. A node that is down is a node
 //! whose links are. A babbling stream is left out, as all streams are.
 //!
 //! At a host's interface a reader's AF_XDP would come before the program, so it is at the other

@@ -13,8 +13,8 @@
 //! # What differs from the description
 //! The kernel sends as fast as it can: rates, propagation, forwarding times and queue limits are
 //! not applied, nor are reservations. Bridges filter no VLANs and flood every group address; they
-//! have learnt nothing yet when [`KernelNetwork::build`] returns. A system with a loop between bridges is
-//! refused: there is no spanning tree protocol that would end the flooding.
+//! have learnt nothing yet when [`KernelNetwork::build`] returns. A system with a loop between
+//! bridges is refused: there is no spanning tree protocol that would end the flooding.
 
 pub(crate) mod faults;
 mod netlink;

@@ -1,5 +1,5 @@
-//! The description's noise on a [`KernelNetwork`]: UDP datagrams from host to host at the instants that
-//! the engine would send them at.
+//! The description's noise on a [`KernelNetwork`]: UDP datagrams from host to host at the instants
+//! that the engine would send them at.
 //!
 //! One thread per source, of normal priority. It wakes at most once in [`BATCH`] and sends what has
 //! become due since. No program receives: the socket at the other end has a filter that refuses

@@ -172,7 +172,8 @@ mod tests {
             };
             let ports: Vec<_> = all.iter().enumerate().map(view).collect();
             let decision = decide_port_states(&own, &ports);
-            let roots = ports.iter().filter(|p| p.capable).filter_map(|p| p.announced).map(|h| h.root);
+            let capable = ports.iter().filter(|p| p.capable);
+            let roots = capable.filter_map(|p| p.announced).map(|h| h.root);
             let roots = roots.filter(|root| root.identity != own.identity);
             prop_assert_eq!(decision.root, roots.chain([own]).min().expect("at least one"));
             let slaves = decision.states.iter().filter(|r| **r == PortState::SlavePort).count();

@@ -71,9 +71,9 @@ impl Settings {
 ///
 /// ```compile_fail
 /// # use onbeat_runtime::gptp::{Event, LocalClockTime, PtpInstance, TimestampId};
-/// fn twice(node: &mut PtpInstance, port: usize, timestamp_id: TimestampId, stamp: LocalClockTime) {
-///     node.handle(stamp, Event::Sent { port, timestamp_id, stamp });
-///     node.handle(stamp, Event::Sent { port, timestamp_id, stamp });
+/// fn twice(node: &mut PtpInstance, port: usize, timestamp_id: TimestampId, at: LocalClockTime) {
+///     node.handle(at, Event::Sent { port, timestamp_id, stamp: at });
+///     node.handle(at, Event::Sent { port, timestamp_id, stamp: at });
 /// }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
