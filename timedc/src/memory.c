@@ -112,7 +112,7 @@ static void look_for_circle(const struct timedc_thread *thread)
 					   at->task->name, lock, function);
 		at = holder;
 	} while (at != thread);
-	timedc_die("tasks wait for each other's locks for ever, since %lld ns: %s%s",
+	timedc_die("tasks deadlock on each other's locks, since %lld ns: %s%s",
 		   (long long)timedc_now(), way, thread->task->name);
 }
 

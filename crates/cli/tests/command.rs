@@ -41,7 +41,7 @@ fn bad_descriptions_each_give_their_own_coded_error_with_the_right_line() {
                 let (code, line) = (words.next().expect("a code"), words.nth(1).expect("a line"));
                 let file = words.next_back().unwrap_or("system.toml");
                 let place = format!("{file}:{line}:");
-                assert!(said.contains(&format!("error[{code}]")), "{name}: {code} in\n{said}");
+                assert!(said.contains(&format!("[{code}]")), "{name}: {code} in\n{said}");
                 assert!(said.contains(&place), "{name}: {place} in\n{said}");
                 kinds.insert(code.to_owned());
             }
@@ -242,7 +242,7 @@ end 1
     };
     assert_eq!(opens("tables/a.channels", "talker").0, Some(0));
     assert_eq!(opens("tables/b.channels", "listener").0, Some(0));
-    says("tables/b.channels", "talker", &["host `b` is no talker of `c`"]);
+    says("tables/b.channels", "talker", &["host `b` is not a talker of `c`"]);
     says("tables/c.channels", "talker", &["ONBEAT_SYSTEM", "tables/c.channels", "No such file"]);
     for description in [".", "system.toml", "tables"] {
         let expected = ["is no table", "`onbeat plan SYSTEM --deploy DIRECTORY`"];

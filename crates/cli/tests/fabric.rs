@@ -49,7 +49,7 @@ fn programs_find_their_run_by_either_name_of_the_variable() {
     let system = TestSystem::new(&text);
     system.program("talker.c", "left").program("listener.c", "right");
     let results = results(&["run", "."], system.path(), 0);
-    assert_eq!(number(channel(&results, "c"), "received"), 2);
+    assert_eq!(number(channel(&results, "c"), "received"), 500);
 }
 
 #[test]

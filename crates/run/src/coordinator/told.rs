@@ -32,7 +32,7 @@ impl Session<'_> {
             self.told.counts[channel].resize(owners, 0);
             ends.extend((0..owners).map(|place| self.end_since(channel, place)));
         }
-        let reason = "it was interrupted; this is its recording until then".to_owned();
+        let reason = "it was cut off; this is its recording until then".to_owned();
         let log = self.log(ends, Ending::Early { at: self.engine.now(), reason });
         if let Some(tell) = &mut self.options.recorded {
             tell(&log);
