@@ -45,7 +45,12 @@ impl Session<'_> {
         while self.threads[thread].state == State::Expected {
             self.check_interrupt()?;
             let program = self.threads[thread].program;
-            if let Some(status) = self.members[program].running.ended() {
+            let ended = self.members[program].running.ended();
+            // Its messages come before its exit, even if it exited at once after them.
+            if self.advance_handshake(thread)? {
+                continue;
+            }
+            if let Some(status) = ended {
                 if status.success() && self.started {
                     self.all_done(program);
                     return Ok(());
@@ -57,7 +62,6 @@ impl Session<'_> {
             if MonoTime::now() > until {
                 return Err(self.hung(program, self.missing(thread)));
             }
-            self.advance_handshake(thread)?;
         }
         Ok(())
     }
@@ -72,31 +76,35 @@ impl Session<'_> {
         }
     }
 
-    /// Waits a little for the first message of an expected thread, or of its program.
-    fn advance_handshake(&mut self, thread: usize) -> Result<(), Failure> {
+    /// Waits a little for the first message of an expected thread, or of its program; whether
+    /// there was one.
+    fn advance_handshake(&mut self, thread: usize) -> Result<bool, Failure> {
         let program = self.threads[thread].program;
         let mut packet = [0; MAX_PACKET];
         if let Some(door) = &self.members[program].door {
             match first_message(door, &mut packet)? {
                 FirstMessage::Nothing => {}
                 FirstMessage::Gone => self.members[program].door = None,
-                FirstMessage::Packet(length) => self.answer_hello(program, &packet[..length])?,
+                FirstMessage::Packet(length) => {
+                    self.answer_hello(program, &packet[..length])?;
+                    return Ok(true);
+                }
             }
-            return Ok(());
+            return Ok(false);
         }
         let Some(own) = &self.threads[thread].socket else {
             pause(LOOK_AGAIN_FOR_HELLO);
-            return Ok(());
+            return Ok(false);
         };
         match first_message(own, &mut packet)? {
-            FirstMessage::Nothing => Ok(()),
-            FirstMessage::Packet(length) => self.begun(thread, &packet[..length]),
+            FirstMessage::Nothing => Ok(false),
+            FirstMessage::Packet(length) => self.begun(thread, &packet[..length]).map(|()| true),
             FirstMessage::Gone if self.members[program].main == thread => {
                 self.threads[thread].socket = None;
-                Ok(())
+                Ok(false)
             }
             // It could not be created; or the program has ended.
-            FirstMessage::Gone => self.departed(thread, LOOK_AGAIN_FOR_HELLO),
+            FirstMessage::Gone => self.departed(thread, LOOK_AGAIN_FOR_HELLO).map(|()| false),
         }
     }
 
