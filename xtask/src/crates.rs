@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Rooms").
-pub(crate) const EDGES: [(&str, &[&str]); 17] = [
+pub(crate) const EDGES: [(&str, &[&str]); 18] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
@@ -37,6 +37,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 17] = [
         ],
     ),
     ("onbeat-hunt", &[]),
+    ("onbeat-sim", &["onbeat", "onbeat-hunt"]),
     ("onbeat-testkit", &[]),
     ("xtask", &["onbeat-hunt"]),
 ];

@@ -1,6 +1,6 @@
 //! `cargo run -p xtask -- hunt [KIND] [--minutes N] [--count N] [--seed S] …`: random
-//! systems with fresh seeds, `slowest`: the plan that takes longest, or `verbs`: whole verbs on
-//! spoilt directories. A network in which a promise breaks is made small and written below
+//! systems with fresh seeds, `slowest`: the plan that takes longest, `verbs`: whole verbs on
+//! spoilt directories, or `system`: runs with programs that misbehave, by `onbeat-sim`. A network in which a promise breaks is made small and written below
 //! `crates/cli/tests/found`, where the command's test `hunt` picks it up. Programs are, by the
 //! generators' own tests, below `crates/cli/tests/found_programs`, verbs with their directory below
 //! `crates/cli/tests/found_verbs`.
@@ -38,10 +38,13 @@ const TESTS: [(&str, &str, &str, &str, u64); 4] = [
     ("chains", "tfg_chains", "CHAINS_SYSTEMS", "CHAINS_SEED", 24),
 ];
 
+/// What is hunted otherwise.
+const KINDS: [&str; 4] = ["networks", "slowest", "verbs", "system"];
+
 /// What to hunt, and how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// `networks`, `slowest`, or a generator among the command's tests.
+    /// `networks`, `slowest`, `verbs`, `system`, or a generator among the command's tests.
     pub kind: String,
     /// The longest that it may take.
     pub minutes: u64,
@@ -85,17 +88,16 @@ impl Request {
                 "--as-drawn" => request.as_drawn = true,
                 "--verb" => request.verb = words.next().map(|word| (*word).to_owned()),
                 "--onbeat" => request.onbeat = words.next().map(PathBuf::from),
-                kind if ["networks", "slowest", "verbs"].contains(&kind)
-                    || TESTS.iter().any(|test| test.0 == kind) =>
-                {
+                kind if KINDS.contains(&kind) || TESTS.iter().any(|test| test.0 == kind) => {
                     request.kind = kind.into();
                 }
                 _ => {
                     let kinds: Vec<_> = TESTS.iter().map(|test| test.0).collect();
                     bail!(
-                        "usage: cargo run -p xtask -- hunt [networks|slowest|verbs|{}] \
+                        "usage: cargo run -p xtask -- hunt [{}|{}] \
                          [--minutes N] [--count N] [--seed S] [--as-drawn] [--verb VERB] \
                          [--onbeat FILE]",
+                        KINDS.join("|"),
                         kinds.join("|")
                     )
                 }
@@ -116,6 +118,7 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
     let end = Instant::now() + Duration::from_secs(request.minutes * 60);
     let over = || Instant::now() >= end;
     match TESTS.iter().find(|test| test.0 == request.kind) {
+        None if request.kind == "system" => system(root, request, seed),
         None if request.kind == "slowest" => slowest(root, request, seed, &over),
         None if request.kind == "verbs" => {
             verbs::verbs(root, request, &command(root, request)?, seed, &over)
@@ -145,6 +148,30 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
             );
             Ok(found)
         }
+    }
+}
+
+/// Whole systems with their programs: `onbeat-sim` goes on for as long. Returns 1 if it found
+/// something: each seed that fails is printed.
+fn system(root: &Path, request: &Request, seed: u64) -> Result<u64> {
+    let mut command = cargo(root);
+    command.args(["build", "--quiet", "-p", "onbeat-cli", "-p", "onbeat-sim"]);
+    ensure!(command.status()?.success(), "onbeat and onbeat-sim could not be built");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut sim = Command::new(target.join("debug/onbeat-sim"));
+    sim.arg(format!("--from={seed}")).arg(format!("--for={}m", request.minutes));
+    sim.arg(format!("--jobs={jobs}"));
+    if request.count < u64::MAX {
+        sim.arg(format!("--count={}", request.count));
+    }
+    if let Some(onbeat) = &request.onbeat {
+        sim.arg("--onbeat").arg(onbeat);
+    }
+    match sim.status()?.code() {
+        Some(0) => Ok(0),
+        Some(1) => Ok(1),
+        code => bail!("onbeat-sim ended with {code:?}"),
     }
 }
 

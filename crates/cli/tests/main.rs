@@ -60,6 +60,7 @@ mod recording;
 mod refusals;
 mod rendezvous;
 mod sanitizers;
+mod sim;
 mod simulate;
 mod sources;
 mod stat;

@@ -79,29 +79,23 @@ struct Draft<'a> {
 pub fn description(schema: &Schema, seed: u64) -> Description {
     let mut dice = Dice::new(seed);
     let mix = mix(&mut dice);
-    let cycle_ns = dice.one(&[250_000, 500_000, 1_000_000, 400_000, 1_234_567]);
-    let mut draft = Draft {
-        dice,
-        schema,
-        mix,
-        root: Table::new(),
-        files: Default::default(),
-        hosts: Vec::new(),
-        bridges: 0,
-        edges: Vec::new(),
-        ports: Vec::new(),
-        slowest_bps: i64::MAX,
-        cycle_ns,
-        reserved: [false; 2],
-    };
-    draft.nodes();
-    draft.runs();
-    draft.channels();
-    draft.streams();
-    draft.ports();
-    draft.noise();
-    draft.faults();
+    let mut draft = Draft::new(schema, dice, mix);
+    draft.network();
     draft.programs();
+    draft.chains();
+    draft.references();
+    Description { root: draft.root, files: draft.files }
+}
+
+/// The description of a seed that most often can be run, and has channels for programs that somebody
+/// else is to add: there are none.
+pub fn without_programs(schema: &Schema, seed: u64) -> Description {
+    let mut dice = Dice::new(seed);
+    let extreme = dice.one(&[0, 0, 0, 0, 0, 0, 2, 20]);
+    let load_ppm = dice.between(10_000, 600_000);
+    let mix = Mix { extreme, load_ppm, channels: 100, ..mix(&mut dice) };
+    let mut draft = Draft::new(schema, dice, mix);
+    draft.network();
     draft.chains();
     draft.references();
     Description { root: draft.root, files: draft.files }
@@ -135,7 +129,36 @@ fn mix(dice: &mut Dice) -> Mix {
     }
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    fn new(schema: &'a Schema, mut dice: Dice, mix: Mix) -> Self {
+        let cycle_ns = dice.one(&[250_000, 500_000, 1_000_000, 400_000, 1_234_567]);
+        Self {
+            dice,
+            schema,
+            mix,
+            root: Table::new(),
+            files: Default::default(),
+            hosts: Vec::new(),
+            bridges: 0,
+            edges: Vec::new(),
+            ports: Vec::new(),
+            slowest_bps: i64::MAX,
+            cycle_ns,
+            reserved: [false; 2],
+        }
+    }
+
+    /// All but what is about programs and figures.
+    fn network(&mut self) {
+        self.nodes();
+        self.runs();
+        self.channels();
+        self.streams();
+        self.ports();
+        self.noise();
+        self.faults();
+    }
+
     fn chance(&mut self, per_cent: u64) -> bool {
         self.dice.chance(per_cent)
     }
