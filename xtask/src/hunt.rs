@@ -1,8 +1,9 @@
 //! `cargo run -p xtask -- hunt [KIND] [--minutes N] [--count N] [--seed S] …`: random
 //! systems with fresh seeds, `slowest`: the plan that takes longest, `verbs`: whole verbs on
-//! spoilt directories, or `system`: runs with programs that misbehave, by `onbeat-sim`. A network in which a promise breaks is made small and written below
-//! `crates/cli/tests/found`, where the command's test `hunt` picks it up. Programs are, by the
-//! generators' own tests, below `crates/cli/tests/found_programs`, verbs with their directory below
+//! spoilt directories, or `system`: runs with programs that misbehave, by `onbeat-sim`. A network
+//! in which a guarantee is violated is made small and written below `crates/cli/tests/found`, where
+//! the command's test `hunt` picks it up. Programs are, by the generators' own tests, below
+//! `crates/cli/tests/found_programs`, verbs with their directory below
 //! `crates/cli/tests/found_verbs`.
 
 use crate::verbs;
@@ -151,7 +152,7 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
     }
 }
 
-/// Whole systems with their programs: `onbeat-sim` goes on for as long. Returns 1 if it found
+/// Whole systems with their programs: `onbeat-sim` for as long. Returns 1 if it found
 /// something: each seed that fails is printed.
 fn system(root: &Path, request: &Request, seed: u64) -> Result<u64> {
     let mut command = cargo(root);

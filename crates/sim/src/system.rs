@@ -8,8 +8,8 @@ pub(crate) use scripts::clocks_jump;
 
 use crate::script::{self, ActorStep};
 use anyhow::{Context, Result};
+use onbeat_hunt::checker::Settings;
 use onbeat_hunt::draw::without_programs;
-use onbeat_hunt::judge::Settings;
 use onbeat_hunt::schema::Schema;
 use onbeat_hunt::{Description, Dice};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 use crate::judge::{Evidence, Finding, judge, violations};
 use crate::system::{DrawnSystem, STARTER};
 use anyhow::{Context, Result};
-use onbeat_hunt::judge::{Judge, Settings};
+use onbeat_hunt::checker::{Checker, Settings};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -173,16 +173,16 @@ impl Harness {
 
     /// `bounds` and `simulate`: what random descriptions are held to.
     fn figures(&self, system: &DrawnSystem, outcome: &mut TrialOutcome) -> Result<()> {
-        let judge = Judge::new(&self.onbeat)?;
+        let checker = Checker::new(&self.onbeat)?;
         let settings = Settings::of(&system.description, system.seed, REPETITIONS);
-        let report = judge.judge(&system.description, settings)?;
+        let report = checker.check(&system.description, settings)?;
         for finding in report.findings {
             let invariant = match finding.kind {
-                onbeat_hunt::judge::Kind::Crash => "sound",
-                onbeat_hunt::judge::Kind::Hang => "ends",
-                onbeat_hunt::judge::Kind::Invalid => "agree",
-                onbeat_hunt::judge::Kind::Broken => "guarantee",
-                onbeat_hunt::judge::Kind::Books => "books",
+                onbeat_hunt::checker::Kind::Crash => "sound",
+                onbeat_hunt::checker::Kind::Hang => "ends",
+                onbeat_hunt::checker::Kind::Invalid => "agree",
+                onbeat_hunt::checker::Kind::Broken => "guarantee",
+                onbeat_hunt::checker::Kind::Books => "books",
             };
             outcome.findings.push(Finding::new(invariant, finding.what));
         }

@@ -87,8 +87,8 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     Description { root: draft.root, files: draft.files }
 }
 
-/// The description of a seed that most often can be run, and has channels for programs that somebody
-/// else is to add: there are none.
+/// The description of a seed that most often can be run. It has channels, but no programs: the
+/// caller adds them.
 pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     let mut dice = Dice::new(seed);
     let extreme = dice.one(&[0, 0, 0, 0, 0, 0, 2, 20]);

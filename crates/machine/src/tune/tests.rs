@@ -490,7 +490,7 @@ fn boot_parameters_that_somebody_else_wrote_stay() {
     made.write("/etc/default/grub.d/onbeat.cfg", "MINE=1\n");
     let before = made.all();
     let error = made.apply(&wish(Profile::Cpuset), &mut Interrupt::never()).unwrap_err();
-    assert!(error.to_string().contains("somebody else's is there"), "{error}");
+    assert!(error.to_string().contains("another program's is there"), "{error}");
     assert_eq!(made.all(), before);
 }
 
