@@ -152,7 +152,7 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
     }
 }
 
-/// Whole systems with their programs: `onbeat-sim` for as long. Returns 1 if it found
+/// Whole systems with their programs: `onbeat-sim` runs for as long. Returns 1 if it found
 /// something: each seed that fails is printed.
 fn system(root: &Path, request: &Request, seed: u64) -> Result<u64> {
     let mut command = cargo(root);

@@ -1,6 +1,6 @@
 //! Whole systems from seeds: a description, programs that come late, die, write twice or speak the
-//! protocol wrongly, and faults of the network. The command `onbeat` runs each twice, and the
-//! results are held to all invariants. `onbeat-sim SEED` does that for one seed.
+//! protocol wrongly, and faults of the network. The command `onbeat` runs each of them twice, and
+//! every invariant is checked. `onbeat-sim SEED` does that for one seed.
 //!
 //! [`system::DrawnSystem::draw`] draws, [`actor::act`] is what a program of such a system does,
 //! [`trial::Harness`] runs the command, and [`judge::judge`] looks for what is wrong.

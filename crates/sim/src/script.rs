@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[expect(missing_docs, reason = "what a step says of itself says what is in it")]
 pub enum ActorStep {
     /// Lets so many milliseconds of the machine's time pass, joined or not: no time of the run.
-    Dawdle { ms: u64 },
+    Dawdle { ms: i64 },
     /// Joins the run.
     Join,
     /// Opens the writing end of a channel.
@@ -77,7 +77,7 @@ pub enum ActorStep {
     /// The same again and again.
     Repeat { times: u32, steps: Vec<ActorStep> },
     /// Leaves the run, lets so many milliseconds pass, and exits.
-    Leave { ms: u64 },
+    Leave { ms: i64 },
     /// Exits with a status, in the middle of the run.
     Exit { code: i32 },
     /// Dies by a signal.

@@ -12,6 +12,8 @@ mod process;
 use crate::script::{self, ActorStep};
 use anyhow::{Context, Result};
 use log::ActorLog;
+use onbeat::Span;
+use onbeat::clock::pause;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,4 +46,16 @@ pub fn act(name: &str) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     Ok(thread::main(&shared))
+}
+
+/// Lets the machine's time pass, in milliseconds: none of the run's.
+fn dawdle(ms: i64) {
+    pause(Span::from_ms(ms));
+}
+
+/// Never comes back.
+fn hang() -> ! {
+    loop {
+        pause(Span::from_s(60));
+    }
 }

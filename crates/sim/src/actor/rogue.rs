@@ -1,7 +1,7 @@
 //! An actor that speaks the protocol of the run wrongly: octet by octet, past the library.
 
 use super::log::ActorLog;
-use super::process;
+use super::{hang, process};
 use crate::script::{Misdeed, ProtocolState, name};
 use onbeat::coordinator::protocol::ENVIRONMENT;
 use onbeat::coordinator::socket;
@@ -9,7 +9,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::Shutdown;
 use std::fs::File;
 use std::io::IoSlice;
-use std::time::Duration;
 
 /// The version of the protocol that a rogue means to speak.
 const VERSION: u16 = onbeat::coordinator::protocol::VERSION;
@@ -122,16 +121,12 @@ impl Rogue<'_> {
 
     fn misdeed(&mut self, how: &Misdeed) {
         let more = match how {
-            Misdeed::Silent => loop {
-                std::thread::sleep(Duration::from_secs(60));
-            },
+            Misdeed::Silent => hang(),
             Misdeed::Vanish => return,
             Misdeed::Stay => {
                 // Closes its socket by putting another in its place.
                 self.socket = File::open("/dev/null").map_or_else(|_| unreachable!(), Into::into);
-                loop {
-                    std::thread::sleep(Duration::from_secs(60));
-                }
+                hang()
             }
             Misdeed::HalfClose { write } => {
                 let how = if *write { Shutdown::Write } else { Shutdown::Read };

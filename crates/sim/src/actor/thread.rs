@@ -1,7 +1,7 @@
 //! A thread of an actor that keeps to the rules, as far as its script does.
 
 use super::log::digest;
-use super::{ActorShared, process};
+use super::{ActorShared, dawdle, hang, process};
 use crate::script::{ActorStep, name};
 use onbeat::{
     ChannelError, Context, Instant, Listener, MessageInfo, Octets, SetupError, Span, SyncedTime,
@@ -14,7 +14,6 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// What threads wait for.
 static WORD: AtomicU32 = AtomicU32::new(0);
@@ -65,9 +64,7 @@ pub(super) fn main(shared: &Arc<ActorShared>) -> ExitCode {
     };
     thread.say(format_args!("end {code}"));
     if thread.lingers {
-        loop {
-            std::thread::sleep(Duration::from_secs(60));
-        }
+        hang()
     }
     drop(thread.slots);
     // Threads that have not ended end with the process.
@@ -477,7 +474,7 @@ impl Thread {
     /// What has nothing to do with the run.
     fn machine(&mut self, step: &ActorStep) -> Result<(), Over> {
         match step {
-            ActorStep::Dawdle { ms } => std::thread::sleep(Duration::from_millis(*ms)),
+            ActorStep::Dawdle { ms } => dawdle(*ms),
             ActorStep::Say { lines } => {
                 for line in 0..*lines {
                     println!("an actor says line {line}");
@@ -514,7 +511,7 @@ impl Thread {
                 self.say(format_args!("leaves"));
                 self.slots.clear();
                 self.context().leave();
-                std::thread::sleep(Duration::from_millis(*ms));
+                dawdle(*ms);
                 Err(Over::Exit(0))
             }
             ActorStep::Exit { code } => {
@@ -529,14 +526,12 @@ impl Thread {
                 loop {
                     // The first SIGSEGV only takes the runtime's handler away.
                     let _ = kill_process(getpid(), signal);
-                    std::thread::sleep(Duration::from_millis(1));
+                    dawdle(1);
                 }
             }
             ActorStep::Hang => {
                 self.say(format_args!("fatal hang"));
-                loop {
-                    std::thread::sleep(Duration::from_secs(60));
-                }
+                hang()
             }
             ActorStep::Livelock => {
                 self.say(format_args!("fatal livelock"));

@@ -120,7 +120,7 @@ impl Author<'_> {
     fn beginning(&mut self, slots: &[usize]) -> Vec<ActorStep> {
         let mut steps = Vec::new();
         if self.chance(10) {
-            steps.push(ActorStep::Dawdle { ms: self.dice.below(30) });
+            steps.push(ActorStep::Dawdle { ms: self.dice.between(0, 29) });
         }
         steps.push(ActorStep::Join);
         if self.chance(8) {
@@ -136,7 +136,7 @@ impl Author<'_> {
             }
         }
         if self.chance(4) {
-            steps.push(ActorStep::Dawdle { ms: self.dice.below(20) });
+            steps.push(ActorStep::Dawdle { ms: self.dice.between(0, 19) });
         }
         steps.push(ActorStep::Start);
         if !late.is_empty() && self.chance(50) {
@@ -242,7 +242,7 @@ impl Author<'_> {
             },
             6 => ActorStep::Limit { slot, ns: self.dice.between(-10, 20 * ns) },
             7 => ActorStep::Pester { count: self.dice.magnitude(1, 200) as u32 },
-            8 => ActorStep::Dawdle { ms: self.dice.below(2) },
+            8 => ActorStep::Dawdle { ms: self.dice.between(0, 1) },
             9 => ActorStep::Say { lines: self.dice.below(3) as u32 },
             10 | 11 if threads => ActorStep::Await { ns: self.dice.between(0, 4 * ns) },
             12 | 13 if threads => ActorStep::Wake,
@@ -274,7 +274,7 @@ impl Author<'_> {
     /// How a program ends that spoils nothing.
     fn ending(&mut self) -> Vec<ActorStep> {
         match self.dice.below(20) {
-            0 => vec![ActorStep::Leave { ms: self.dice.below(20) }],
+            0 => vec![ActorStep::Leave { ms: self.dice.between(0, 19) }],
             1 => vec![ActorStep::Exit { code: 0 }],
             _ => Vec::new(),
         }
