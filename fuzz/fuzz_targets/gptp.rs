@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use onbeat_runtime::gptp::{
-    ClockIdentity, Event, ScaledNs, LocalClockTime, Message, Node, Settings, SystemIdentity,
+    ClockIdentity, Event, LocalClockTime, Message, PtpInstance, ScaledNs, Settings, SystemIdentity,
 };
 
 fuzz_target!(|octets: &[u8]| {
