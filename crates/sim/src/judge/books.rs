@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages that a reader's queue holds (docs/channels.md).
 const QUEUE: usize = 1_024;
+/// A frame tells waits up to so many nanoseconds. After some more its message seems to come from the
+/// future, and is dropped (docs/results.md).
+const TOLD_NS: i64 = 3_290_000_000;
 /// Flags of a message (onbeat.h): late, and given before.
 const LATE: u32 = 1;
 const REPEATED: u32 = 64;
@@ -70,7 +73,7 @@ impl Case<'_> {
                 let what = format!("{} messages of {} without a talker", strangers, channel.name);
                 self.find("books", what);
             }
-            let overflowed = count(&|row| row.lost && row.arrive.is_some());
+            let overflowed = count(&|row| row.lost && row.arrive.is_some() && !waited_long(row));
             let said = own["overflowed"].as_u64().unwrap_or(u64::MAX);
             if said > overflowed || said < overflowed && !self.clocks_jump() {
                 let what = format!("{} at {listener}: {said} overflowed", channel.name);
@@ -185,7 +188,8 @@ impl Case<'_> {
             return;
         }
         let rows = self.rows_of(&channel.name, listener);
-        let jumps = self.clocks_jump();
+        // Of one that waited too long the program gets another capture time.
+        let untold = self.clocks_jump() || rows.iter().any(waited_long);
         let names: Vec<&str> = self.actors_on(listener).collect();
         let reads = |case: &Self, name: &str| -> Vec<ReadMessage> {
             let Some(log) = case.logs.get(name) else { return Vec::new() };
@@ -196,7 +200,7 @@ impl Case<'_> {
             names.iter().map(|name| ((*name).to_owned(), reads(self, name))).collect();
         for (name, reads) in all {
             self.values(channel, &reads);
-            if jumps {
+            if untold {
                 continue;
             }
             self.each_read(channel, &name, &rows, &reads);
@@ -299,7 +303,8 @@ impl Case<'_> {
             return;
         }
         let arrivals: Vec<i64> = rows.iter().filter_map(|row| row.arrive).collect();
-        let overflowed = rows.iter().filter(|row| row.lost && row.arrive.is_some());
+        let arrived = |row: &&Row| row.lost && row.arrive.is_some() && !waited_long(row);
+        let overflowed = rows.iter().filter(arrived);
         let early = overflowed.clone().find(|row| {
             let after = arrivals.iter().filter(|at| Some(**at) > row.arrive).count();
             after < QUEUE
@@ -328,6 +333,11 @@ impl Case<'_> {
         let plain = self.system.description.list("fault").is_empty() && !self.system.has_rogue();
         plain && result["protected"] == true && self.is_complete() && !self.clocks_jump()
     }
+}
+
+/// Whether a message waited for longer than its frame can tell.
+fn waited_long(row: &Row) -> bool {
+    row.arrive.is_some_and(|at| at.saturating_sub(row.capture) > TOLD_NS)
 }
 
 /// Those of the first list that the second lacks, each as often as it does.
