@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages that a reader's queue holds (docs/channels.md).
 const QUEUE: usize = 1_024;
-/// A frame tells waits up to so many nanoseconds. After some more its message seems to come from the
+/// A frame tells waits up to so many nanoseconds. After more its message seems to come from the
 /// future, and is dropped (docs/results.md).
 const TOLD_NS: i64 = 3_290_000_000;
 /// Flags of a message (onbeat.h): late, and given before.

@@ -70,6 +70,8 @@ pub(crate) fn ends_the_run(at: ProtocolState, how: &Misdeed) -> Option<bool> {
         },
         _ if at == ProtocolState::Door => None,
         Misdeed::Silent | Misdeed::Stay => Some(true),
+        // Of one octet nothing is left: it is as if it had closed its socket.
+        Misdeed::Truncated { request: 8 | 10 } => None,
         Misdeed::Vanish | Misdeed::HalfClose { .. } => Some(early),
         Misdeed::Oversized { .. }
         | Misdeed::Truncated { .. }
