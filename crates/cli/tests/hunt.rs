@@ -14,7 +14,8 @@ const NETWORKS: u64 = 150;
 const REPETITIONS: u64 = 2;
 
 fn checker() -> Checker {
-    Checker::new(Path::new(env!("CARGO_BIN_EXE_onbeat"))).expect("a place to work in")
+    let checker = Checker::new(Path::new(env!("CARGO_BIN_EXE_onbeat")));
+    checker.expect("a place to work in").home(onbeat_testkit::home())
 }
 
 fn number(name: &str, default: u64) -> u64 {

@@ -194,6 +194,7 @@ fn events_per_s(description: &Description) -> i128 {
 #[derive(Debug)]
 pub struct Checker {
     onbeat: PathBuf,
+    home: PathBuf,
     directory: tempfile::TempDir,
     patience_s: u64,
 }
@@ -205,7 +206,14 @@ impl Checker {
     /// If there is no place for temporary files.
     pub fn new(onbeat: &Path) -> Result<Self> {
         let directory = tempfile::tempdir().context("no temporary directory")?;
-        Ok(Self { onbeat: onbeat.to_owned(), directory, patience_s: PATIENCE_S })
+        let home = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");
+        let (onbeat, home) = (onbeat.to_owned(), home.to_owned());
+        Ok(Self { onbeat, home, directory, patience_s: PATIENCE_S })
+    }
+
+    /// With headers and libraries for programs from another tree than this workspace.
+    pub fn home(self, home: &Path) -> Self {
+        Self { home: home.to_owned(), ..self }
     }
 
     /// With so many seconds of processor time for each command.
@@ -339,15 +347,10 @@ impl Checker {
             .args(arguments)
             .current_dir(directory)
             .env("NO_COLOR", "1")
-            .env("ONBEAT_HOME", home())
+            .env("ONBEAT_HOME", &self.home)
             .output()
             .context("`prlimit` of util-linux starts the command")
     }
-}
-
-/// Where headers and libraries are that programs are built with.
-fn home() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
 }
 
 /// Bounds in nanoseconds by flow and listener; none where the plan has none.
