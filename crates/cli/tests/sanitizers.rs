@@ -49,7 +49,7 @@ fn home(flags: &str, own: &[String]) -> TempDir {
             }
         }
     };
-    link_all(root(), home.path(), &["compat", "timedc"]);
+    link_all(onbeat_testkit::home(), home.path(), &["compat", "timedc"]);
     for part in ["compat", "timedc"] {
         let (from, to) = (root().join(part), home.path().join(part));
         std::fs::create_dir(&to).expect("a directory");
