@@ -39,7 +39,7 @@ pub(crate) struct Page {
 
 #[derive(Serialize)]
 struct Charts {
-    library: &'static str,
+    code: &'static str,
     licence: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl Page {
         }
         let (chart_style, chart_script) =
             if self.has_charts { (CHART_STYLE, CHART_SCRIPT) } else { ("", "") };
-        let charts = Charts { library: without_banner(CHART_LIBRARY), licence: CHART_LICENCE };
+        let charts = Charts { code: without_banner(CHART_LIBRARY), licence: CHART_LICENCE };
         let page = context! {
             title,
             kicker => self.kicker,
