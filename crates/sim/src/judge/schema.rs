@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// A keyword of a schema, what it wants, and the schema that it is in.
+type Keyword<'a> = (&'a str, &'a Value, &'a Value);
+
 /// Keywords that say nothing about a value, or that others here stand for.
 const ANNOTATIONS: [&str; 6] = ["$schema", "$defs", "title", "description", "default", "format"];
 
@@ -43,12 +46,7 @@ impl Check<'_> {
         }
     }
 
-    fn keyword(
-        &mut self,
-        (keyword, wanted, schema): (&str, &Value, &Value),
-        value: &Value,
-        at: &str,
-    ) {
+    fn keyword(&mut self, (keyword, wanted, schema): Keyword<'_>, value: &Value, at: &str) {
         let all = || wanted.as_array().into_iter().flatten();
         match keyword {
             "$ref" => {
@@ -103,12 +101,7 @@ impl Check<'_> {
         }
     }
 
-    fn inside(
-        &mut self,
-        (keyword, wanted, schema): (&str, &Value, &Value),
-        value: &Value,
-        at: &str,
-    ) {
+    fn inside(&mut self, (keyword, wanted, schema): Keyword<'_>, value: &Value, at: &str) {
         let all = || wanted.as_array().into_iter().flatten();
         match keyword {
             "items" => {
