@@ -2,7 +2,7 @@
  * netchan.h: the interface of the public network-channel library net_chan, on Onbeat.
  *
  * Programs written for that library compile with this header and run on Onbeat: on a network
- * interface, or in the fabric when `onbeat run` starts them. docs/compat.md says what maps to what.
+ * interface, or in a run when `onbeat run` starts them. docs/compat.md says what maps to what.
  * New programs use onbeat.h.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
@@ -110,7 +110,7 @@ struct nethandler {
 	unsigned int link_speed;  /* Mb/s */
 	bool verbose;
 	bool use_srp;
-	bool in_fabric;           /* `onbeat run` started the program */
+	bool in_run;              /* `onbeat run` started the program */
 	bool ftrace;
 	int ftrace_break_us;      /* -1: never */
 	int tx_sock_prio[3];      /* class A, B, scheduled; 0: the class's own */
@@ -182,7 +182,7 @@ const struct channel_attrs *nc_get_chan_ref(const char *name, const struct chann
 /*
  * A handler for the interface `ifname` with room for `hmap_size` callbacks; `logfile` (NULL: none)
  * gets the delay log. NULL, and a line that says why, when there is no such interface or it may not
- * be used. In the fabric the interface's name is of no meaning.
+ * be used. In a run the interface's name is of no meaning.
  */
 struct nethandler *nh_create_init(const char *ifname, size_t hmap_size, const char *logfile);
 
@@ -199,7 +199,7 @@ void nh_stop(struct nethandler *nh);
 void nh_set_verbose(struct nethandler *nh, bool verbose);
 
 /*
- * Asks for stream reservation. In the fabric the plan's reservation applies; on an interface
+ * Asks for stream reservation. In a run the plan's reservation applies; on an interface
  * creating a channel then fails, because reservation is not available yet.
  */
 void nh_set_srp(struct nethandler *nh, bool use_srp);

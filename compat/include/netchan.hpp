@@ -24,7 +24,7 @@ public:
 	{
 		if (!nh)
 			throw std::invalid_argument("netchan::NetHandler: no usable interface " + ifname);
-		if (srp && !nh->in_fabric) {
+		if (srp && !nh->in_run) {
 			nh_destroy(&nh);
 			throw std::invalid_argument("netchan::NetHandler: " + ifname +
 						    ": stream reservation is not available yet");

@@ -58,7 +58,7 @@ struct periodic_timer;
  * A timer with a cycle of `phase_ns`, whose first cycle ends at base_ns + phase_ns on the clock
  * `clockid` (CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI; CLOCK_TAI is the network clock). A base
  * of 0 is the present. NULL for a cycle of 0, another clock, or a base more than one cycle past.
- * In the fabric each clock is the network clock. The caller frees it with free().
+ * In a run each clock is the network clock. The caller frees it with free().
  */
 struct periodic_timer *pt_init(uint64_t base_ns, uint64_t phase_ns, int clockid);
 

@@ -46,7 +46,7 @@ struct net_fifo {
 
 /*
  * A descriptor instead: what is written to it is sent, what is read from it was received, a message
- * at a time. -1, and a line that says why, when it cannot be; always in the fabric, which does not
+ * at a time. -1, and a line that says why, when it cannot be; always in a run, which does not
  * see a program wait for a descriptor.
  */
 #define NETFIFO_TX_CREATE(x) nf_tx_create((x), net_fifo_chans, ARRAY_SIZE(net_fifo_chans))
@@ -84,7 +84,7 @@ void nf_stop_rx(struct nethandler *nh);
 
 /*
  * An end that nh_add_tx() or nh_add_rx() opens. As it has no rate, it is taken as one message in
- * each class measurement interval (125 us in class A, 250 us in B). Not in the fabric: it has no
+ * each class measurement interval (125 us in class A, 250 us in B). Not in a run: it has no
  * name.
  */
 struct timedc_avtp *pdu_create(struct nethandler *nh, unsigned char *dst, uint64_t stream_id,

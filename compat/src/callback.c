@@ -100,10 +100,10 @@ int nc_service_start(struct channel *ch)
 	struct nc_end *end = ch->end;
 	if (end->serviced || !end->wants_service)
 		return 0;
-	if (ch->nh->in_fabric) {
+	if (ch->nh->in_run) {
 		/* Refused before the start, which then calls this again. */
 		onbeat_status status = onbeat_thread_create(end->context, serve, ch,
-							    &end->fabric_thread);
+							    &end->run_thread);
 		end->serviced = status == ONBEAT_OK;
 		return 0;
 	}
@@ -120,8 +120,8 @@ void nc_service_stop(struct channel *ch)
 	if (!end->serviced)
 		return;
 	__atomic_store_n(&end->service_ends, true, __ATOMIC_RELEASE);
-	if (end->fabric_thread)
-		onbeat_thread_join(end->fabric_thread, NULL);
+	if (end->run_thread)
+		onbeat_thread_join(end->run_thread, NULL);
 	else
 		pthread_join(end->thread, NULL);
 	end->serviced = false;

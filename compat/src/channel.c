@@ -13,7 +13,7 @@
 /* chan_send() takes instants up to so far ahead: what is further was not meant. */
 #define AHEAD_MAX_NS ((uint64_t)NS_IN_HOUR)
 
-/* In the fabric: how long a reader waits before it looks whether it was stopped. */
+/* In a run: how long a reader waits before it looks whether it was stopped. */
 #define SLICE_NS (100 * NS_IN_MS)
 
 /* What lies further ahead than this is from before the timestamp's last wrap. */
@@ -55,9 +55,9 @@ int chan_ready_timedwait(struct channel *ch, uint64_t timeout_ns)
 	uint64_t until = tai_get_ns() + timeout_ns;
 	uint64_t step = timeout_ns < 10 * NS_IN_MS ? timeout_ns : 10 * NS_IN_MS;
 	while (!chan_ready(ch)) {
-		onbeat *context = nc_world_context();
+		onbeat *context = nc_backend_context();
 		uint64_t now = tai_get_ns();
-		if (now >= until || !context || !nc_world_begin())
+		if (now >= until || !context || !nc_backend_begin())
 			return -ETIMEDOUT;
 		uint64_t next = now + step < until ? now + step : until;
 		onbeat_status status = nc_sleep(context, (int64_t)next, NULL);
@@ -77,8 +77,8 @@ bool chan_stop(struct channel *ch)
 	bool stops = end && !__atomic_exchange_n(&ch->stopping, true, __ATOMIC_ACQ_REL);
 	if (stops) {
 		__atomic_store_n(&ch->ready, false, __ATOMIC_RELEASE);
-		/* In the fabric the context is the program's: it would stop all of its channels. */
-		if (!ch->nh->in_fabric)
+		/* In a run the context is the program's: it would stop all of its channels. */
+		if (!ch->nh->in_run)
 			onbeat_stop(end->context);
 	}
 	nc_end_leave(ch);
@@ -103,7 +103,7 @@ void chan_dump_state(struct channel *ch)
 	}
 	printf("%18s : %" PRIu64 " \"%s\"%s\n", "stream", ch->sidw.s64, ch->name,
 	       ch->stopping ? ", stopped" : ch->end ? "" : ", not open");
-	if (!ch->nh->in_fabric)
+	if (!ch->nh->in_run)
 		printf("%18s : %s, %u Mb/s\n", "interface", ch->nh->ifname, ch->nh->link_speed);
 	printf("%18s : %02x:%02x:%02x:%02x:%02x:%02x\n", "destination", ch->dst[0], ch->dst[1],
 	       ch->dst[2], ch->dst[3], ch->dst[4], ch->dst[5]);
@@ -180,8 +180,8 @@ static int64_t next_capture(const struct channel *ch)
 	return (int64_t)(slot(ch) > now ? slot(ch) : now);
 }
 
-/* Whether the wait for capture + D would end at the limit. D is that of the class, but in the
- * fabric, which knows it. */
+/* Whether the wait for capture + D would end at the limit. D is that of the class, but in a
+ * run, which knows it. */
 static bool wait_is_cut(const struct channel *ch)
 {
 	int64_t limit = timedc_wait_limit();
@@ -192,7 +192,7 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 {
 	int64_t capture = 0, error = 0;
 	onbeat_status status;
-	if (!ch->nh->in_fabric && (ch->nh->logger || wait_is_cut(ch))) {
+	if (!ch->nh->in_run && (ch->nh->logger || wait_is_cut(ch))) {
 		/* What was sent is noted, and the log wants to know when: before the wait. */
 		status = onbeat_write(end->talker, ch->payload, &capture);
 		if (status != ONBEAT_OK)
@@ -310,11 +310,11 @@ static int64_t slice(void)
 	return limit - now < SLICE_NS ? limit - now : SLICE_NS;
 }
 
-/* In the fabric a stopped channel's context continues, so its reader looks from time to time. */
+/* In a run a stopped channel's context continues, so its reader looks from time to time. */
 static onbeat_status await(struct channel *ch, struct nc_end *end)
 {
 	const onbeat_listener *listener = end->listener;
-	while (ch->nh->in_fabric) {
+	while (ch->nh->in_run) {
 		size_t index;
 		int64_t wait_ns = slice();
 		onbeat_status status = onbeat_select(end->context, &listener, 1, wait_ns, &index);

@@ -11,7 +11,7 @@
 /* How long a closing end waits for threads that are still in it. */
 #define CLOSE_WAIT_MS 1000
 
-/* In the fabric: how long who wants a channel that is in use waits before it looks again. */
+/* In a run: how long who wants a channel that is in use waits before it looks again. */
 #define USE_WAIT_NS (100 * NS_IN_US)
 
 /* One end is made at a time, so that two cannot both take the link's last share. */
@@ -63,15 +63,15 @@ void nc_chan_free(struct channel *ch)
  * programs that find their channels by number leave them out. */
 static const char *end_name(const struct nethandler *nh, const struct channel *ch)
 {
-	return ch->name[0] || nh->in_fabric ? ch->name : "unnamed";
+	return ch->name[0] || nh->in_run ? ch->name : "unnamed";
 }
 
 static onbeat_status open_context(struct nethandler *nh, struct channel *ch, struct nc_end *end)
 {
 	static const onbeat_class classes[3] = {ONBEAT_CLASS_A, ONBEAT_CLASS_B,
 						ONBEAT_CLASS_SCHEDULED};
-	if (nh->in_fabric) {
-		end->context = nc_world_context();
+	if (nh->in_run) {
+		end->context = nc_backend_context();
 		return ONBEAT_OK;
 	}
 	onbeat_channel channel = {
@@ -90,7 +90,7 @@ static void free_end(struct nethandler *nh, struct nc_end *end)
 {
 	onbeat_talker_close(end->talker);
 	onbeat_listener_close(end->listener);
-	if (!nh->in_fabric)
+	if (!nh->in_run)
 		onbeat_close(end->context);
 	while (end->given) {
 		struct nc_given *next = end->given->next;
@@ -167,7 +167,7 @@ bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
 				      .size = ch->payload_size, .interval_ns = ch->interval_ns};
 	memcpy(attrs.dst, ch->dst, sizeof(attrs.dst));
 	memcpy(attrs.name, ch->name, sizeof(attrs.name));
-	if (nh->use_srp && !nh->in_fabric) {
+	if (nh->use_srp && !nh->in_run) {
 		nh_debug(NC_ERROR, NULL,
 			 "channel \"%s\" on %s: stream reservation is not available yet", ch->name,
 			 nh->ifname);
@@ -222,7 +222,7 @@ int nc_end_enter(struct channel *ch, enum nc_side side, struct nc_end **out)
 		result = -ECANCELED;
 	else if (!__atomic_load_n(&ch->ready, __ATOMIC_ACQUIRE))
 		result = -EINVAL;
-	else if (!nc_world_begin())
+	else if (!nc_backend_begin())
 		result = nc_failure(ch, ONBEAT_STOPPED);
 	if (result)
 		nc_end_leave(ch);
@@ -237,11 +237,11 @@ void nc_end_leave(struct channel *ch)
 
 int nc_chan_lock(struct channel *ch)
 {
-	if (!nc_in_fabric() && timedc_wait_limit() == INT64_MAX)
+	if (!nc_in_run() && timedc_wait_limit() == INT64_MAX)
 		return pthread_mutex_lock(&ch->use) ? -EIO : 0;
 	/* Virtual time would stand still while a thread waits for a mutex, and no limit ends that. */
 	while (pthread_mutex_trylock(&ch->use) != 0) {
-		onbeat *context = nc_world_context();
+		onbeat *context = nc_backend_context();
 		onbeat_status status = ONBEAT_STOPPED;
 		if (context)
 			status = nc_sleep(context, (int64_t)tai_get_ns() + USE_WAIT_NS, NULL);
@@ -328,7 +328,7 @@ static int add(struct nethandler *nh, struct channel *ch, bool tx)
 		return -EINVAL;
 	if (ch->end)
 		return ch->nh == nh && (ch->end->talker != NULL) == tx ? 0 : -EBUSY;
-	if (nh->in_fabric && strncmp(ch->name, "stream-", 7) == 0) {
+	if (nh->in_run && strncmp(ch->name, "stream-", 7) == 0) {
 		nh_debug(NC_ERROR, NULL, "stream %" PRIu64 ": without a name it is no channel of the run",
 			 ch->sidw.s64);
 		return -EINVAL;

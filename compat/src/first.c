@@ -155,7 +155,7 @@ struct timedc_avtp *pdu_create_standalone(const char *name, bool tx, struct net_
 
 static int create_pipe(const char *name, bool tx, struct net_fifo *arr, int arr_size)
 {
-	if (nc_in_fabric()) {
+	if (nc_in_run()) {
 		nh_debug(NC_ERROR, NULL, "channel \"%s\": no descriptors in a run",
 			 name ? name : "");
 		return -1;

@@ -51,8 +51,8 @@ struct nethandler *nh_create_init(const char *ifname, size_t hmap_size, const ch
 	nh->core = core;
 	nh->hmap_sz = hmap_size;
 	nh->ftrace_break_us = -1;
-	nh->in_fabric = nc_in_fabric();
-	if (strlen(ifname) >= sizeof(nh->ifname) && !nh->in_fabric) {
+	nh->in_run = nc_in_run();
+	if (strlen(ifname) >= sizeof(nh->ifname) && !nh->in_run) {
 		nh_debug(NC_ERROR, NULL, "there is no network interface \"%s\"", ifname);
 		handler_free(nh);
 		return NULL;
@@ -62,7 +62,7 @@ struct nethandler *nh_create_init(const char *ifname, size_t hmap_size, const ch
 		handler_free(nh);
 		return NULL;
 	}
-	if (!nc_world_enter(nh)) {
+	if (!nc_backend_enter(nh)) {
 		handler_free(nh);
 		return NULL;
 	}
@@ -89,7 +89,7 @@ void nh_destroy(struct nethandler **nh)
 		struct channel *ch = (*nh)->du_rx_head;
 		chan_destroy(&ch);
 	}
-	nc_world_leave(*nh);
+	nc_backend_leave(*nh);
 	/* Of an abandoned one, all that a thread may still use remains. */
 	if ((*nh)->core->abandoned)
 		log_stop((*nh)->logger);

@@ -24,7 +24,7 @@ struct nc_given {
 };
 
 /* An open end. On an interface it has a context of its own: so it can be stopped alone, and made
- * when others are in use already. In the fabric the context is the program's. */
+ * when others are in use already. In a run the context is the program's. */
 struct nc_end {
 	onbeat *context;
 	onbeat_talker *talker;
@@ -40,7 +40,7 @@ struct nc_end {
 	bool service_ends;
 	const void *calling; /* the data of the callback that its thread is in; with core->lock */
 	pthread_t thread;
-	onbeat_thread *fabric_thread;
+	onbeat_thread *run_thread;
 
 	struct nc_pipe *pipe;
 };
@@ -59,21 +59,21 @@ struct nc_core {
 	struct nc_callback callbacks[];
 };
 
-/* --- world.c: where the program runs, and its clock ------------------------------------------- */
+/* --- backend.c: where the program runs, and its clock ----------------------------------------- */
 
-bool nc_in_fabric(void);
+bool nc_in_run(void);
 /* Finds out that the handler's interface can be used, or joins the run. False, and said why. */
-bool nc_world_enter(struct nethandler *nh);
-void nc_world_leave(struct nethandler *nh);
-/* The first handler of the program's; follow core->next, with nc_world_lock() held. */
-struct nethandler *nc_world_handlers(void);
-void nc_world_lock(void);
-void nc_world_unlock(void);
-/* In the fabric: ends set-up, at the first call that may wait. False when the run is over. */
-bool nc_world_begin(void);
-onbeat *nc_world_context(void);
+bool nc_backend_enter(struct nethandler *nh);
+void nc_backend_leave(struct nethandler *nh);
+/* The first handler of the program's; follow core->next, with nc_backend_lock() held. */
+struct nethandler *nc_backend_handlers(void);
+void nc_backend_lock(void);
+void nc_backend_unlock(void);
+/* In a run: ends set-up, at the first call that may wait. False when the run is over. */
+bool nc_backend_begin(void);
+onbeat *nc_backend_context(void);
 /* Whether tasks of Timed C share the ends. */
-bool nc_world_is_timedc(void);
+bool nc_backend_is_timedc(void);
 /* Sleeps until the clock reads `until_ns`, or ONBEAT_TIMED_OUT at timedc_wait_limit(). */
 onbeat_status nc_sleep(onbeat *context, int64_t until_ns, int64_t *woke_ns);
 /* Opens `count` channels on the handler's interface. */

@@ -133,8 +133,8 @@ static void count_list(struct census *census, const struct channel *list,
 bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx)
 {
 	struct census census = {0};
-	nc_world_lock();
-	for (struct nethandler *h = nc_world_handlers(); h; h = h->core->next) {
+	nc_backend_lock();
+	for (struct nethandler *h = nc_backend_handlers(); h; h = h->core->next) {
 		if (strcmp(h->ifname, nh->ifname) != 0)
 			continue;
 		pthread_mutex_lock(&h->core->lock);
@@ -142,7 +142,7 @@ bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx)
 		count_list(&census, h->du_rx_head, attrs, false, tx);
 		pthread_mutex_unlock(&h->core->lock);
 	}
-	nc_world_unlock();
+	nc_backend_unlock();
 	if (census.disagrees || census.taken) {
 		nh_debug(NC_ERROR, NULL, "channel \"%s\": stream %" PRIu64 " is open already%s",
 			 attrs->name, attrs->stream_id,
@@ -152,7 +152,7 @@ bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx)
 	uint64_t more = bits_per_second(attrs->size, attrs->interval_ns);
 	uint64_t limit = (uint64_t)nh->link_speed * 1000000 * SHARE_PERCENT / 100;
 	/* The wrap is impossible: each term is at most 1.3e13. */
-	if (nh->in_fabric || census.bits + more <= limit)
+	if (nh->in_run || census.bits + more <= limit)
 		return true;
 	nh_debug(NC_ERROR, NULL,
 		 "channel \"%s\": its %" PRIu64 " kb/s and the %" PRIu64 " kb/s of the channels that "

@@ -99,7 +99,7 @@ int nh_create_init_standalone(void)
 /* Of Timed C: the end of one task is not that of the others. */
 void nh_destroy_standalone(void)
 {
-	if (nc_world_is_timedc())
+	if (nc_backend_is_timedc())
 		return;
 	pthread_mutex_lock(&lock);
 	nh_destroy(&handler);
@@ -142,7 +142,7 @@ void nc_standalone_end(void)
 /* The end of the row that is there, where tasks share it or a program gets only one. */
 static struct channel *find(const struct channel_attrs *row, bool tx)
 {
-	if (!nc_in_fabric() && !nc_world_is_timedc())
+	if (!nc_in_run() && !nc_backend_is_timedc())
 		return NULL;
 	pthread_mutex_lock(&handler->core->lock);
 	struct channel *ch = tx ? handler->du_tx_head : handler->du_rx_head;

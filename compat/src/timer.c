@@ -11,10 +11,10 @@ struct periodic_timer {
 	int clock;
 };
 
-/* Whether `clock` is read through onbeat: in the fabric all are. */
+/* Whether `clock` is read through onbeat: in a run all are. */
 static bool network(int clock)
 {
-	return clock == CLOCK_TAI || nc_in_fabric();
+	return clock == CLOCK_TAI || nc_in_run();
 }
 
 static uint64_t now_on(int clock)
@@ -59,8 +59,8 @@ static uint64_t limit_on(int clock)
 
 static int sleep_until(int clock, uint64_t until_ns)
 {
-	onbeat *context = network(clock) ? nc_world_context() : NULL;
-	if (nc_in_fabric() && (!context || !nc_world_begin()))
+	onbeat *context = network(clock) ? nc_backend_context() : NULL;
+	if (nc_in_run() && (!context || !nc_backend_begin()))
 		return -1;
 	if (context) {
 		onbeat_status status = nc_sleep(context, (int64_t)until_ns, NULL);

@@ -191,9 +191,9 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 		return;
 	}
 	int error = errno;
-	bool due = timedc_clock_ns(timedc_world_timer_clock()) >= thread->machine_expires;
+	bool due = timedc_clock_ns(timedc_backend_timer_clock()) >= thread->machine_expires;
 	if (due && is_in_library(context))
-		set_timer(thread, timedc_clock_ns(timedc_world_timer_clock()) + AGAIN_NS);
+		set_timer(thread, timedc_clock_ns(timedc_backend_timer_clock()) + AGAIN_NS);
 	errno = error;
 	if (!due || is_in_library(context))
 		return;
@@ -210,7 +210,7 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 
 void timedc_guards_begin(void)
 {
-	with_timers = !timedc_world_is_virtual() && timedc_signal_take(on_expiry);
+	with_timers = !timedc_backend_is_virtual() && timedc_signal_take(on_expiry);
 }
 
 void timedc_timer_make(struct timedc_thread *thread)
@@ -222,7 +222,7 @@ void timedc_timer_make(struct timedc_thread *thread)
 	/* Whoever started the program may have blocked it. */
 	timedc_signal_unblock();
 	event._sigev_un._tid = thread->id;
-	if (timer_create(timedc_world_timer_clock(), &event, &thread->timer) == 0) {
+	if (timer_create(timedc_backend_timer_clock(), &event, &thread->timer) == 0) {
 		thread->has_timer = true;
 	} else if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED)) {
 		fprintf(stderr, "timedc: no timer: %s; aborts come only where a task waits\n",
@@ -284,7 +284,7 @@ void timedc_sleep_over(struct timedc_thread *thread)
 
 void timedc_rearm(struct timedc_thread *thread)
 {
-	if (!thread->frame || !timedc_world_has_time())
+	if (!thread->frame || !timedc_backend_has_time())
 		return;
 	thread->armed = false;
 	TIMEDC_SYNC();
@@ -300,7 +300,7 @@ void timedc_rearm(struct timedc_thread *thread)
 		return;
 	}
 	thread->deferred++;
-	thread->machine_expires = timedc_world_machine_time(thread->expires);
+	thread->machine_expires = timedc_backend_machine_time(thread->expires);
 	TIMEDC_SYNC();
 	thread->armed = true;
 	/* 0 would stop the timer; an instant of the past expires at once. */

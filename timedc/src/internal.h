@@ -105,25 +105,25 @@ struct timedc_thread *timedc_thread(void);
 /* What the program calls an address; the number itself if unknown. */
 void timedc_symbol(const void *address, char *name, size_t length);
 
-/* --- world.c: clock, waiting, threads --------------------------------------------------------- */
+/* --- backend.c: clock, waiting, threads ------------------------------------------------------- */
 
 /* Main's scope begins: joins the run, or takes this machine's clock. */
-void timedc_world_enter(void);
+void timedc_backend_enter(void);
 /* The common start, once; a task's first call. Ends the program when there is none. */
-void timedc_world_begin(void);
-bool timedc_world_is_virtual(void);
-bool timedc_world_in_run(void);
+void timedc_backend_begin(void);
+bool timedc_backend_is_virtual(void);
+bool timedc_backend_in_run(void);
 /* Ends the calling task if the run is over. */
-void timedc_world_look(void);
+void timedc_backend_look(void);
 /* The library's, if there is a run or an interface. */
-onbeat *timedc_world_context(void);
+onbeat *timedc_backend_context(void);
 /* The clock of timers, and what it reads at an instant. */
-clockid_t timedc_world_timer_clock(void);
-timedc_ns timedc_world_machine_time(timedc_ns at);
+clockid_t timedc_backend_timer_clock(void);
+timedc_ns timedc_backend_machine_time(timedc_ns at);
 /* Instants count from the program's start. */
 timedc_ns timedc_now(void);
 /* Whether instants can be compared already: in a run not before its start. */
-bool timedc_world_has_time(void);
+bool timedc_backend_has_time(void);
 /* These end the calling task when the run is over. */
 void timedc_sleep_until(timedc_ns at);
 /* So long passes in virtual time, until `limit` at most: false then. */
@@ -137,10 +137,10 @@ bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
 /* In virtual time, waits for what another thread holds, which inherits this one's urgency. */
 void timedc_wait_for(const uint32_t *word, pid_t holder);
 void timedc_wake(const uint32_t *word);
-bool timedc_world_create(struct timedc_thread *thread, void *(*body)(void *thread));
-void timedc_world_join(struct timedc_thread *thread);
+bool timedc_backend_create(struct timedc_thread *thread, void *(*body)(void *thread));
+void timedc_backend_join(struct timedc_thread *thread);
 /* Whether a call in the calling thread has said that the run is over. */
-bool timedc_world_stopped(void);
+bool timedc_backend_stopped(void);
 static inline timedc_ns timedc_clock_ns(clockid_t clock)
 {
 	struct timespec time;
@@ -168,7 +168,7 @@ _Noreturn void timedc_die(const char *format, ...) __attribute__((format(printf,
 /* --- guard.c ---------------------------------------------------------------------------------- */
 
 void timedc_guards_begin(void);
-/* The thread's timer, if the world has any. */
+/* The thread's timer, if the backend has any. */
 void timedc_timer_make(struct timedc_thread *thread);
 void timedc_timer_drop(struct timedc_thread *thread);
 /* Ends the guard in force: the first thing at a point. */

@@ -84,8 +84,8 @@ static unsigned waiting;
 /* Of the program's own calls. */
 static bool is_in_virtual_time(const struct timedc_thread *thread)
 {
-	return thread && thread->deferred == 1 && timedc_world_is_virtual() &&
-	       !timedc_world_stopped();
+	return thread && thread->deferred == 1 && timedc_backend_is_virtual() &&
+	       !timedc_backend_stopped();
 }
 
 static const struct timedc_thread *holder_of(const mutex *lock)

@@ -18,7 +18,7 @@
 static void open_bound(const struct timedc_net *net)
 {
 	struct timedc_bound *bound = net->bound;
-	onbeat *context = timedc_world_context();
+	onbeat *context = timedc_backend_context();
 	if (net->is_talker ? bound->talker != NULL : bound->listener != NULL)
 		return;
 	if (!context)
@@ -60,7 +60,7 @@ void timedc_net_open(void)
 int64_t timedc_wait_limit(void)
 {
 	timedc_ns limit = timedc_limit(timedc_self);
-	if (limit == TIMEDC_INFTY || timedc_world_in_run())
+	if (limit == TIMEDC_INFTY || timedc_backend_in_run())
 		return limit;
 	return (int64_t)tai_get_ns() + (limit - timedc_now());
 }
@@ -69,9 +69,9 @@ int64_t timedc_wait_limit(void)
 static int waited(struct timedc_thread *thread, int result)
 {
 	if (thread && result == -ECANCELED)
-		timedc_world_look();
+		timedc_backend_look();
 	/* Who woke after the deadline is late, though the wait was for an instant before it. */
-	bool is_late = thread && timedc_world_is_virtual() && timedc_now() > timedc_limit(thread);
+	bool is_late = thread && timedc_backend_is_virtual() && timedc_now() > timedc_limit(thread);
 	if (thread && (result == -ETIMEDOUT || is_late))
 		timedc_expire(thread);
 	timedc_wait_ends(thread);

@@ -90,8 +90,8 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 		timedc_sleep_over(thread);
 	} else {
 		/* Who is always late must see the run's end, too. Virtual time does not pass here. */
-		if (!timedc_world_is_virtual())
-			timedc_world_look();
+		if (!timedc_backend_is_virtual())
+			timedc_backend_look();
 		if (!thread->keep_phase)
 			at = now;
 	}

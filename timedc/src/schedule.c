@@ -1,6 +1,6 @@
 /*
  * schedule.c: policies and priorities. What the system refuses is said once. In virtual time the
- * fabric shares the processors, and gets told with each piece of work how urgent it is.
+ * coordinator shares the processors, and gets told with each piece of work how urgent it is.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -82,7 +82,7 @@ static int rank_of(timedc_ns key, bool by_deadline)
 static int top_priority(void)
 {
 	struct sched_param parameters;
-	if (timedc_world_is_virtual()) {
+	if (timedc_backend_is_virtual()) {
 		const char *own = secure_getenv("ONBEAT_PRIORITY");
 		return own && *own && timedc_thread_at(0)->policy < 0 ? atoi(own) : TOP_PRIORITY;
 	}
@@ -172,11 +172,11 @@ static void apply(const struct timedc_thread *thread)
 /* With the lock: a task whose `id` is there and that is not over has not ended. */
 static void apply_all(void)
 {
-	if (!timedc_world_has_time())
+	if (!timedc_backend_has_time())
 		return;
 	if (top == 0)
 		top = top_priority();
-	for (unsigned i = 0; i < timedc_thread_count() && !timedc_world_is_virtual(); i++) {
+	for (unsigned i = 0; i < timedc_thread_count() && !timedc_backend_is_virtual(); i++) {
 		const struct timedc_thread *thread = timedc_thread_at(i);
 		if (thread->id != 0 && !thread->over && (thread->policy >= 0 || thread->priority > 0))
 			apply(thread);

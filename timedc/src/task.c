@@ -119,7 +119,7 @@ static void end(struct timedc_thread *thread)
 	thread->deferred--;
 	timedc_disarm(thread);
 	timedc_segment_over(thread);
-	if (!timedc_world_stopped())
+	if (!timedc_backend_stopped())
 		timedc_times_pass(thread, NULL, TIMEDC_INFTY);
 	timedc_ns now = timedc_now();
 	timedc_measure_to(thread, NULL, now);
@@ -131,7 +131,7 @@ static void join_all(void)
 {
 	/* A task may start another. */
 	for (unsigned number = 1; number < timedc_thread_count(); number++)
-		timedc_world_join(&threads[number]);
+		timedc_backend_join(&threads[number]);
 }
 
 void timedc_begin(void)
@@ -142,7 +142,7 @@ void timedc_begin(void)
 	begun = true;
 	thread->deferred++;
 	timedc_net_open();
-	timedc_world_begin();
+	timedc_backend_begin();
 	timedc_guards_begin();
 	timedc_timer_make(thread);
 	timedc_schedule();
@@ -171,8 +171,8 @@ int timedc_main_enter(const struct timedc_task *main_task)
 	timedc_trace_begin();
 	timedc_times_begin();
 	atexit(finish);
-	timedc_world_enter();
-	if (timedc_world_has_time()) {
+	timedc_backend_enter();
+	if (timedc_backend_has_time()) {
 		timedc_guards_begin();
 		timedc_timer_make(thread);
 	}
@@ -254,7 +254,7 @@ void timedc_start(const struct timedc_task *task, const void *arguments)
 			timedc_die("no memory for the task %s", task->name);
 		memcpy(thread->arguments, arguments, task->arguments_size);
 	}
-	if (!timedc_world_create(thread, body))
+	if (!timedc_backend_create(thread, body))
 		timedc_die("cannot create a thread for the task %s", task->name);
 	timedc_resume(self);
 }

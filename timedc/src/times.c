@@ -215,7 +215,7 @@ static void spend(struct timedc_thread *thread, timedc_ns span)
 static const struct segment *declared(const struct timedc_thread *thread,
 				      const struct timedc_point *to)
 {
-	if (segment_count == 0 || !timedc_world_is_virtual())
+	if (segment_count == 0 || !timedc_backend_is_virtual())
 		return NULL;
 	for (unsigned i = 0; i < segment_count; i++) {
 		const struct segment *segment = &segments[i];
@@ -252,7 +252,7 @@ void timedc_times_abort(struct timedc_thread *thread, const struct timedc_point 
 timedc_ns timedc_times_jitter(const struct timedc_thread *thread, const struct timedc_point *from)
 {
 	timedc_ns longest = 0;
-	if (segment_count == 0 || best_case || !timedc_world_is_virtual())
+	if (segment_count == 0 || best_case || !timedc_backend_is_virtual())
 		return 0;
 	for (unsigned i = 0; i < segment_count; i++)
 		if (segments[i].jitter > longest &&
@@ -271,10 +271,10 @@ void timedc_times_start(struct timedc_thread *thread)
 void timedc_work(timedc_ns bcet, timedc_ns wcet)
 {
 	struct timedc_thread *thread = timedc_self;
-	if (!thread || !timedc_world_in_run())
+	if (!thread || !timedc_backend_in_run())
 		return;
 	timedc_begin();
-	if (timedc_world_is_virtual())
+	if (timedc_backend_is_virtual())
 		spend(thread, best_case ? bcet : wcet);
 }
 
@@ -284,9 +284,9 @@ void timedc_work(timedc_ns bcet, timedc_ns wcet)
 static bool sleeps(timedc_ns span)
 {
 	struct timedc_thread *thread = timedc_self;
-	if (!thread || !timedc_world_in_run())
+	if (!thread || !timedc_backend_in_run())
 		return false;
-	if (!timedc_world_is_virtual())
+	if (!timedc_backend_is_virtual())
 		return false;
 	timedc_defer();
 	timedc_wait_begins(thread);

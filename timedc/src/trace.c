@@ -58,7 +58,7 @@ void timedc_trace_add(struct timedc_thread *thread, enum timedc_event event, con
 		return;
 	events[number] = (struct event){
 		at, value, thread, place, number, (unsigned char)event, false,
-		timedc_world_stopped(),
+		timedc_backend_stopped(),
 	};
 	__atomic_store_n(&events[number].written, true, __ATOMIC_RELEASE);
 }

@@ -73,6 +73,11 @@ typedef struct onbeat_context onbeat;
 #endif
 
 /**
+ * The former name of `ONBEAT_E_COORDINATOR`.
+ */
+#define ONBEAT_E_FABRIC ONBEAT_E_COORDINATOR
+
+/**
  * The message came later than capture + D.
  */
 #define ONBEAT_LATE 1
@@ -150,7 +155,7 @@ typedef enum onbeat_status {
     /**
      * There is no run coordinator, or it is gone.
      */
-    ONBEAT_E_FABRIC = -2,
+    ONBEAT_E_COORDINATOR = -2,
     /**
      * The description does not allow it: an unknown channel, another size, another host.
      */

@@ -49,8 +49,9 @@ installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(page_names:%=$(MANDIR)/man3/%.3) $(MANDIR)/man1/onbeat.1 \
 	$(installed_data) $(doc_files:%=$(DOCDIR)/%) $(completions)
 
-# Installs the compatibility library and Timed C to the same place, or takes them away.
-others = for part in compat timedc; do $(MAKE) --no-print-directory -C $$part PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
+# Installs the compatibility library, Timed C and what Lingua Franca uses to the same place, or takes
+# them away.
+others = for part in compat timedc lf; do $(MAKE) --no-print-directory -C $$part PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
 	INCLUDEDIR=$(INCLUDEDIR) MANDIR=$(MANDIR) DESTDIR=$(DESTDIR) INSTALL="$(INSTALL)" $(1) || exit 1; done
 
 # Does not build: what root installs need not be built by root.
@@ -93,6 +94,7 @@ install:
 			-e 's|@PREFIX@|$(call prefix_from,$${onbeat_prefix}/../..)|' \
 			-e 's|@LIBDIR@|$(call place,$(LIBDIR),$${onbeat_prefix})|' \
 			-e 's|@INCLUDEDIR@|$(call place,$(INCLUDEDIR),$${onbeat_prefix})|' \
+			-e 's|@DATADIR@|$(call place,$(data),$${onbeat_prefix})|' \
 			-e 's|@VERSION@|$(version)|; s|@MAJOR@|$(major)|' \
 			$(package)/$${file##*/}.in >$(DESTDIR)$(LIBDIR)/$$file || exit 1; \
 		chmod 644 $(DESTDIR)$(LIBDIR)/$$file; \

@@ -26,7 +26,7 @@ pub enum onbeat_status {
     /// An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
     OnbeatEArgument = -1,
     /// There is no run coordinator, or it is gone.
-    OnbeatEFabric = -2,
+    OnbeatECoordinator = -2,
     /// The description does not allow it: an unknown channel, another size, another host.
     OnbeatERefused = -3,
     /// `onbeat_start` has not been called.
@@ -52,7 +52,7 @@ const MEANINGS: [(onbeat_status, &CStr); 14] = [
     (onbeat_status::OnbeatTimedOut, c"no message came in time"),
     (onbeat_status::OnbeatRateExceeded, c"the declared rate does not allow a message yet"),
     (onbeat_status::OnbeatEArgument, c"an argument is not valid"),
-    (onbeat_status::OnbeatEFabric, c"there is no run coordinator, or it is gone"),
+    (onbeat_status::OnbeatECoordinator, c"there is no run coordinator, or it is gone"),
     (onbeat_status::OnbeatERefused, c"the description does not allow it"),
     (onbeat_status::OnbeatENotStarted, c"the run has not been started"),
     (onbeat_status::OnbeatEThread, c"the calling thread does not take part in the run"),
@@ -120,7 +120,7 @@ impl Failure {
             Self::Setup(SetupError::ChannelError(fault)) | Self::ChannelError(fault) => match fault
             {
                 ChannelError::Stopped => onbeat_status::OnbeatStopped,
-                ChannelError::Disconnected => onbeat_status::OnbeatEFabric,
+                ChannelError::Disconnected => onbeat_status::OnbeatECoordinator,
                 ChannelError::Network | ChannelError::QueueFull | ChannelError::TooLong => {
                     onbeat_status::OnbeatENetwork
                 }
@@ -130,7 +130,7 @@ impl Failure {
                 ChannelError::UnknownThread => onbeat_status::OnbeatEThread,
             },
             Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,
-            Self::Setup(_) => onbeat_status::OnbeatEFabric,
+            Self::Setup(_) => onbeat_status::OnbeatECoordinator,
             Self::System(..) => onbeat_status::OnbeatESystem,
         }
     }

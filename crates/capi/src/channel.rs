@@ -182,7 +182,7 @@ impl From<MessageInfo> for onbeat_message {
 unsafe fn named<'a>(name: *const c_char, size: usize) -> Result<(&'a str, Octets), Failure> {
     // SAFETY: the caller's promise.
     let name = unsafe { text(name, "name") }?;
-    // A size that does not fit is no channel's size; the fabric says so.
+    // A size that does not fit is no channel's size; the run says so.
     Ok((name, Octets::new(u32::try_from(size).unwrap_or(u32::MAX))))
 }
 

@@ -3,7 +3,7 @@
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, wanted};
 use library::clock::MonoTime;
 use library::context::Context;
-use library::coordinator::client::{SetupError, ThreadTicket};
+use library::coordinator::client::{AnnouncedThread, SetupError};
 use library::coordinator::protocol::Work;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_runtime::channel_io::Timeout;
@@ -35,14 +35,14 @@ const STACK: usize = 2 << 20;
 
 /// What a thread begins with.
 struct Beginning {
-    ticket: Option<ThreadTicket>,
+    ticket: Option<AnnouncedThread>,
     body: Body,
     argument: *mut c_void,
 }
 
 /// A thread's first function. An exception that the body does not catch, pthread_exit() and a
 /// cancellation go by way of it: nothing in it needs clearing up. However it ends, it has arranged
-/// that the run hears of it ([`ThreadTicket::begin`]).
+/// that the run hears of it ([`AnnouncedThread::begin`]).
 extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
     match take_part(beginning) {
         // SAFETY: the promise of `onbeat_thread_create`'s caller.
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn onbeat_thread_create(
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?.0.clone();
         let ticket = context.announce()?;
-        let number = ticket.as_ref().map(ThreadTicket::number);
+        let number = ticket.as_ref().map(AnnouncedThread::number);
         let thread = start(Box::new(Beginning { ticket, body, argument }))?;
         let thread = Box::new(onbeat_thread { context, ticket: number, thread });
         // SAFETY: the caller's promise; not NULL.

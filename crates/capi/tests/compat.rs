@@ -1,13 +1,12 @@
 //! Programs written for the public library net_chan compile unchanged against `compat` and run
 //! right over a veth pair between two network namespaces. `compat/tests` holds them.
 
-use onbeat_testkit::{Need, library, not_run, root};
+use onbeat_testkit::{Need, not_run, object, root};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-/// The repository.
 /// Where all this builds and runs.
 fn place() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat")
@@ -92,7 +91,7 @@ fn built(source: &str, name: &str, archive: &Path, flags: &[&str]) -> PathBuf {
             .arg(&to)
             .arg(archive)
             .arg(archive.with_file_name("libmrp.a"))
-            .arg(library())
+            .arg(object())
             .args(["-pthread", "-ldl", "-lm"]),
     );
     to

@@ -1,5 +1,5 @@
 /*
- * world.c: where the program runs: in the fabric, if `onbeat run` started it, or on interfaces; and
+ * backend.c: where the program runs: in a run, if `onbeat run` started it, or on interfaces; and
  * its clock. All instants of the library are of one clock, so that none is of another epoch.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
@@ -11,7 +11,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	/* In the fabric the program's membership; else the first interface, for its clock: that one
+	/* In a run the program's membership; else the first interface, for its clock: that one
 	 * stays open until the program ends, because tai_get_ns() and timers use it at any time. */
 	onbeat *context;
 	struct nethandler *handlers;
@@ -20,41 +20,41 @@ static struct {
 	bool clock_told;
 	bool timedc;
 	unsigned calls_after_end;
-} world = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} backend = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool in_fabric;
-static pthread_once_t fabric_once = PTHREAD_ONCE_INIT;
+static bool in_run;
+static pthread_once_t run_once = PTHREAD_ONCE_INIT;
 
-static void look_for_fabric(void)
+static void look_for_run(void)
 {
 	/* ONBEAT_FABRIC is the old name. */
-	in_fabric = secure_getenv("ONBEAT_COORDINATOR") || secure_getenv("ONBEAT_FABRIC");
+	in_run = secure_getenv("ONBEAT_COORDINATOR") || secure_getenv("ONBEAT_FABRIC");
 }
 
-bool nc_in_fabric(void)
+bool nc_in_run(void)
 {
-	pthread_once(&fabric_once, look_for_fabric);
-	return in_fabric;
+	pthread_once(&run_once, look_for_run);
+	return in_run;
 }
 
-void nc_world_lock(void)
+void nc_backend_lock(void)
 {
-	pthread_mutex_lock(&world.lock);
+	pthread_mutex_lock(&backend.lock);
 }
 
-void nc_world_unlock(void)
+void nc_backend_unlock(void)
 {
-	pthread_mutex_unlock(&world.lock);
+	pthread_mutex_unlock(&backend.lock);
 }
 
-struct nethandler *nc_world_handlers(void)
+struct nethandler *nc_backend_handlers(void)
 {
-	return world.handlers;
+	return backend.handlers;
 }
 
-onbeat *nc_world_context(void)
+onbeat *nc_backend_context(void)
 {
-	return __atomic_load_n(&world.context, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&backend.context, __ATOMIC_ACQUIRE);
 }
 
 onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channel *channels,
@@ -72,13 +72,13 @@ onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channe
 }
 
 /* With the lock held. */
-static bool enter_fabric(void)
+static bool enter_run(void)
 {
-	if (world.context)
+	if (backend.context)
 		return true;
 	onbeat *context = NULL;
 	if (onbeat_open(&context) == ONBEAT_OK) {
-		__atomic_store_n(&world.context, context, __ATOMIC_RELEASE);
+		__atomic_store_n(&backend.context, context, __ATOMIC_RELEASE);
 		return true;
 	}
 	nh_debug(NC_ERROR, NULL, "cannot join the run: %s", onbeat_last_error());
@@ -97,48 +97,48 @@ static bool enter_interface(struct nethandler *nh)
 		nh_debug(NC_ERROR, NULL, "cannot use %s: %s", nh->ifname, onbeat_last_error());
 		return false;
 	}
-	if (!world.clock_told && !nic_has_ptp_clock(nh->ifname)) {
-		world.clock_told = true;
+	if (!backend.clock_told && !nic_has_ptp_clock(nh->ifname)) {
+		backend.clock_told = true;
 		nh_debug(NC_WARN, NULL,
 			 "%s has no PTP clock: the network clock is this system's CLOCK_TAI",
 			 nh->ifname);
 	}
-	if (world.context)
+	if (backend.context)
 		onbeat_close(context);
 	else
-		__atomic_store_n(&world.context, context, __ATOMIC_RELEASE);
+		__atomic_store_n(&backend.context, context, __ATOMIC_RELEASE);
 	return true;
 }
 
-bool nc_world_enter(struct nethandler *nh)
+bool nc_backend_enter(struct nethandler *nh)
 {
-	nc_world_lock();
-	bool entered = nc_in_fabric() ? enter_fabric() : enter_interface(nh);
+	nc_backend_lock();
+	bool entered = nc_in_run() ? enter_run() : enter_interface(nh);
 	if (entered) {
-		nh->core->next = world.handlers;
-		world.handlers = nh;
+		nh->core->next = backend.handlers;
+		backend.handlers = nh;
 	}
-	nc_world_unlock();
+	nc_backend_unlock();
 	return entered;
 }
 
-void nc_world_leave(struct nethandler *nh)
+void nc_backend_leave(struct nethandler *nh)
 {
-	nc_world_lock();
-	struct nethandler **at = &world.handlers;
+	nc_backend_lock();
+	struct nethandler **at = &backend.handlers;
 	while (*at != nh)
 		at = &(*at)->core->next;
 	*at = nh->core->next;
 	/* A thread that is still in a channel uses it. */
-	if (nc_in_fabric() && !world.handlers && !nh->core->abandoned && !world.timedc)
-		onbeat_close(__atomic_exchange_n(&world.context, NULL, __ATOMIC_ACQ_REL));
-	nc_world_unlock();
+	if (nc_in_run() && !backend.handlers && !nh->core->abandoned && !backend.timedc)
+		onbeat_close(__atomic_exchange_n(&backend.context, NULL, __ATOMIC_ACQ_REL));
+	nc_backend_unlock();
 }
 
 /* The threads that could not be made during set-up. With the lock held. */
 static void start_services(void)
 {
-	for (struct nethandler *nh = world.handlers; nh; nh = nh->core->next) {
+	for (struct nethandler *nh = backend.handlers; nh; nh = nh->core->next) {
 		pthread_mutex_lock(&nh->core->lock);
 		for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next)
 			nc_service_start(ch);
@@ -146,23 +146,23 @@ static void start_services(void)
 	}
 }
 
-bool nc_world_begin(void)
+bool nc_backend_begin(void)
 {
-	if (!nc_in_fabric() || __atomic_load_n(&world.begun, __ATOMIC_ACQUIRE))
+	if (!nc_in_run() || __atomic_load_n(&backend.begun, __ATOMIC_ACQUIRE))
 		return true;
-	nc_world_lock();
-	if (!world.begun && !world.begin_failed && world.context) {
-		onbeat_status status = onbeat_start(world.context);
-		world.begin_failed = status != ONBEAT_OK;
+	nc_backend_lock();
+	if (!backend.begun && !backend.begin_failed && backend.context) {
+		onbeat_status status = onbeat_start(backend.context);
+		backend.begin_failed = status != ONBEAT_OK;
 		if (status < 0)
 			nh_debug(NC_ERROR, NULL, "cannot start: %s", onbeat_last_error());
 		if (status == ONBEAT_OK) {
-			__atomic_store_n(&world.begun, true, __ATOMIC_RELEASE);
+			__atomic_store_n(&backend.begun, true, __ATOMIC_RELEASE);
 			start_services();
 		}
 	}
-	bool begun = world.begun;
-	nc_world_unlock();
+	bool begun = backend.begun;
+	nc_backend_unlock();
 	return begun;
 }
 
@@ -182,23 +182,23 @@ onbeat_status nc_sleep(onbeat *context, int64_t until_ns, int64_t *woke_ns)
 
 onbeat *nc_timedc_context(void)
 {
-	nc_world_lock();
-	if (!world.timedc)
+	nc_backend_lock();
+	if (!backend.timedc)
 		atexit(nc_standalone_end);
-	__atomic_store_n(&world.timedc, true, __ATOMIC_RELEASE);
-	onbeat *context = nc_in_fabric() && !enter_fabric() ? NULL : world.context;
-	nc_world_unlock();
+	__atomic_store_n(&backend.timedc, true, __ATOMIC_RELEASE);
+	onbeat *context = nc_in_run() && !enter_run() ? NULL : backend.context;
+	nc_backend_unlock();
 	return context;
 }
 
-bool nc_world_is_timedc(void)
+bool nc_backend_is_timedc(void)
 {
-	return __atomic_load_n(&world.timedc, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&backend.timedc, __ATOMIC_ACQUIRE);
 }
 
 bool nc_timedc_begin(void)
 {
-	return nc_world_begin();
+	return nc_backend_begin();
 }
 
 /*
@@ -207,7 +207,7 @@ bool nc_timedc_begin(void)
  */
 static void count_call_after_end(void)
 {
-	if (__atomic_add_fetch(&world.calls_after_end, 1, __ATOMIC_RELAXED) < CALLS_AFTER_END)
+	if (__atomic_add_fetch(&backend.calls_after_end, 1, __ATOMIC_RELAXED) < CALLS_AFTER_END)
 		return;
 	nh_debug(NC_WARN, NULL, "the run is over and the program goes on: ending it");
 	exit(EXIT_SUCCESS);
@@ -219,7 +219,7 @@ int nc_failure(struct channel *ch, onbeat_status status)
 		return -ETIMEDOUT;
 	if (status == ONBEAT_STOPPED) {
 		bool stopped = ch && __atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE);
-		if (nc_in_fabric() && !stopped)
+		if (nc_in_run() && !stopped)
 			count_call_after_end();
 		return -ECANCELED;
 	}
@@ -233,14 +233,14 @@ int nc_failure(struct channel *ch, onbeat_status status)
 
 uint64_t tai_get_ns(void)
 {
-	if (nc_in_fabric() && !__atomic_load_n(&world.begun, __ATOMIC_ACQUIRE))
+	if (nc_in_run() && !__atomic_load_n(&backend.begun, __ATOMIC_ACQUIRE))
 		return 0;
-	onbeat *context = nc_world_context();
+	onbeat *context = nc_backend_context();
 	int64_t now = 0;
 	if (context && onbeat_now(context, &now) == ONBEAT_OK)
 		return (uint64_t)now;
 	struct timespec ts;
-	if (nc_in_fabric())
+	if (nc_in_run())
 		return 0;
 	clock_gettime(CLOCK_TAI, &ts);
 	return (uint64_t)ts.tv_sec * NS_IN_SEC + (uint64_t)ts.tv_nsec;
@@ -249,7 +249,7 @@ uint64_t tai_get_ns(void)
 uint64_t real_get_ns(void)
 {
 	struct timespec ts;
-	if (nc_in_fabric())
+	if (nc_in_run())
 		return tai_get_ns();
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (uint64_t)ts.tv_sec * NS_IN_SEC + (uint64_t)ts.tv_nsec;

@@ -1,5 +1,5 @@
 /*
- * world.c: where the program runs: in a run of `onbeat run`, on the interface that
+ * backend.c: where the program runs: in a run of `onbeat run`, on the interface that
  * ONBEAT_INTERFACE names, or on this machine alone. The first two have a context of the library,
  * which knows the time.
  *
@@ -26,47 +26,47 @@ static struct {
 	bool shares_processors;
 	clockid_t clock;
 	timedc_ns epoch; /* of instants, by CLOCK_MONOTONIC */
-} world = {.clock = CLOCK_MONOTONIC};
+} backend = {.clock = CLOCK_MONOTONIC};
 
 static _Thread_local bool stopped;
 
-bool timedc_world_stopped(void)
+bool timedc_backend_stopped(void)
 {
 	return stopped;
 }
 
-bool timedc_world_is_virtual(void)
+bool timedc_backend_is_virtual(void)
 {
-	return world.is_virtual;
+	return backend.is_virtual;
 }
 
-bool timedc_world_in_run(void)
+bool timedc_backend_in_run(void)
 {
-	return world.in_run;
+	return backend.in_run;
 }
 
-bool timedc_world_has_time(void)
+bool timedc_backend_has_time(void)
 {
-	return !world.context || world.begun;
+	return !backend.context || backend.begun;
 }
 
-void timedc_world_enter(void)
+void timedc_backend_enter(void)
 {
 	/* ONBEAT_FABRIC is the old name. */
-	world.in_run = secure_getenv("ONBEAT_COORDINATOR") || secure_getenv("ONBEAT_FABRIC");
-	if (world.in_run) {
-		world.context = nc_timedc_context();
-		if (!world.context)
+	backend.in_run = secure_getenv("ONBEAT_COORDINATOR") || secure_getenv("ONBEAT_FABRIC");
+	if (backend.in_run) {
+		backend.context = nc_timedc_context();
+		if (!backend.context)
 			timedc_die("cannot join the run");
 	} else if (secure_getenv("ONBEAT_INTERFACE")) {
-		if (onbeat_open(&world.context) != ONBEAT_OK)
+		if (onbeat_open(&backend.context) != ONBEAT_OK)
 			timedc_die("%s", onbeat_last_error());
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	/* Where it is allowed; a run sees to it itself. */
-	if (!world.in_run)
+	if (!backend.in_run)
 		mlockall(MCL_CURRENT);
-	world.epoch = timedc_clock_ns(CLOCK_MONOTONIC);
+	backend.epoch = timedc_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Whether a call of the library did what it is for. When the run is over the task ends. */
@@ -82,54 +82,54 @@ static bool done(onbeat_status status)
 	return status == ONBEAT_OK;
 }
 
-void timedc_world_begin(void)
+void timedc_backend_begin(void)
 {
-	if (!world.context || world.begun)
+	if (!backend.context || backend.begun)
 		return;
-	if (!world.in_run) {
-		done(onbeat_start(world.context));
+	if (!backend.in_run) {
+		done(onbeat_start(backend.context));
 	} else if (!nc_timedc_begin()) {
 		stopped = true;
 		timedc_stop();
 	}
 	int32_t clock;
 	int64_t at;
-	onbeat_status status = onbeat_machine_time(world.context, 0, &clock, &at);
-	world.is_virtual = status == ONBEAT_E_REFUSED;
+	onbeat_status status = onbeat_machine_time(backend.context, 0, &clock, &at);
+	backend.is_virtual = status == ONBEAT_E_REFUSED;
 	const char *cores = secure_getenv("ONBEAT_CORES");
-	world.shares_processors = world.is_virtual && cores && *cores;
-	if (!world.is_virtual && done(status))
-		world.clock = clock;
-	world.begun = true;
+	backend.shares_processors = backend.is_virtual && cores && *cores;
+	if (!backend.is_virtual && done(status))
+		backend.clock = clock;
+	backend.begun = true;
 }
 
-onbeat *timedc_world_context(void)
+onbeat *timedc_backend_context(void)
 {
-	return world.context;
+	return backend.context;
 }
 
-clockid_t timedc_world_timer_clock(void)
+clockid_t timedc_backend_timer_clock(void)
 {
-	return world.clock;
+	return backend.clock;
 }
 
-timedc_ns timedc_world_machine_time(timedc_ns at)
+timedc_ns timedc_backend_machine_time(timedc_ns at)
 {
 	int32_t clock;
 	int64_t machine_ns = TIMEDC_INFTY;
-	if (!world.context)
-		return timedc_add(at, world.epoch);
-	onbeat_machine_time(world.context, at, &clock, &machine_ns);
+	if (!backend.context)
+		return timedc_add(at, backend.epoch);
+	onbeat_machine_time(backend.context, at, &clock, &machine_ns);
 	return machine_ns;
 }
 
 timedc_ns timedc_now(void)
 {
 	int64_t now = 0;
-	if (!world.context)
-		return timedc_clock_ns(CLOCK_MONOTONIC) - world.epoch;
-	if (world.begun)
-		onbeat_now(world.context, &now);
+	if (!backend.context)
+		return timedc_clock_ns(CLOCK_MONOTONIC) - backend.epoch;
+	if (backend.begun)
+		onbeat_now(backend.context, &now);
 	return now;
 }
 
@@ -140,52 +140,52 @@ static struct timespec timespec_of(timedc_ns ns)
 
 void timedc_sleep_until(timedc_ns at)
 {
-	if (world.context) {
-		done(onbeat_sleep_until(world.context, at, NULL));
+	if (backend.context) {
+		done(onbeat_sleep_until(backend.context, at, NULL));
 		return;
 	}
-	struct timespec until = timespec_of(timedc_add(at, world.epoch));
+	struct timespec until = timespec_of(timedc_add(at, backend.epoch));
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
 		;
 }
 
-void timedc_world_look(void)
+void timedc_backend_look(void)
 {
-	if (world.context && world.begun)
-		done(onbeat_sleep_until(world.context, 0, NULL));
+	if (backend.context && backend.begun)
+		done(onbeat_sleep_until(backend.context, 0, NULL));
 }
 
 bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit)
 {
 	timedc_ns deadline;
 	int priority = timedc_urgency(thread, &deadline);
-	return done(onbeat_work_until(world.context, span, limit, priority, deadline));
+	return done(onbeat_work_until(backend.context, span, limit, priority, deadline));
 }
 
 void timedc_take_turn(const struct timedc_thread *thread)
 {
-	if (world.shares_processors)
+	if (backend.shares_processors)
 		timedc_pass(thread, 0, TIMEDC_INFTY);
 }
 
 void timedc_hand_over(void)
 {
-	if (!world.shares_processors)
-		timedc_world_look();
+	if (!backend.shares_processors)
+		timedc_backend_look();
 }
 
 void timedc_wait_for(const uint32_t *word, pid_t holder)
 {
-	done(onbeat_wait_for(world.context, word, *word, INT64_MAX, (uint32_t)holder));
+	done(onbeat_wait_for(backend.context, word, *word, INT64_MAX, (uint32_t)holder));
 }
 
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until)
 {
-	if (world.context) {
+	if (backend.context) {
 		timedc_begin();
-		return done(onbeat_wait(world.context, word, value, until));
+		return done(onbeat_wait(backend.context, word, value, until));
 	}
-	struct timespec end = timespec_of(timedc_add(until, world.epoch));
+	struct timespec end = timespec_of(timedc_add(until, backend.epoch));
 	const struct timespec *limit = until == TIMEDC_INFTY ? NULL : &end;
 	int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
 	long result = syscall(SYS_futex, word, operation, value, limit, NULL, ~0U);
@@ -194,22 +194,22 @@ bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until)
 
 void timedc_wake(const uint32_t *word)
 {
-	if (world.context && world.begun)
-		onbeat_wake(world.context, word);
-	else if (!world.context)
+	if (backend.context && backend.begun)
+		onbeat_wake(backend.context, word);
+	else if (!backend.context)
 		syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX);
 }
 
-bool timedc_world_create(struct timedc_thread *thread, void *(*body)(void *thread))
+bool timedc_backend_create(struct timedc_thread *thread, void *(*body)(void *thread))
 {
-	if (world.context)
-		return done(onbeat_thread_create(world.context, body, thread, &thread->member));
+	if (backend.context)
+		return done(onbeat_thread_create(backend.context, body, thread, &thread->member));
 	return pthread_create(&thread->native, NULL, body, thread) == 0;
 }
 
-void timedc_world_join(struct timedc_thread *thread)
+void timedc_backend_join(struct timedc_thread *thread)
 {
-	if (!world.context)
+	if (!backend.context)
 		pthread_join(thread->native, NULL);
 	else if (onbeat_thread_join(thread->member, NULL) == ONBEAT_STOPPED)
 		stopped = true;
