@@ -6,6 +6,7 @@ use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::{QUEUES, Selection};
+use onbeat_model::reservation::{self, DELTA_BANDWIDTH_PERCENT};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
@@ -28,9 +29,8 @@ fn tspec_rate(channel: &Channel) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
     let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
     let frames = interval_ns.div_ceil(period_ns).max(1);
-    let octets = u64::from(frame::on_wire(frame::of_channel(channel.size)).get());
-    // Both measurement intervals divide a second: no remainder.
-    BitRate::from_bps(frames * octets * 8 * (1_000_000_000 / interval_ns))
+    let frame = frame::of_channel(channel.size);
+    reservation::tspec_rate(frame, frames, interval, Octets::default())
 }
 
 /// What the channels of one class need at one port, and the first of them.
@@ -186,9 +186,11 @@ pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             _ => BitRate::default(),
         });
         let reserved = slopes.fold(BitRate::default(), sum);
-        let percent = if (0..QUEUES).any(|q| is_set(system, id, q)) { 100 } else { 75 };
-        let rate = u128::from(system.link_of(id).rate.as_bps());
-        if u128::from(reserved.as_bps()) * 100 > rate * percent {
+        let percent = match (0..QUEUES).any(|q| is_set(system, id, q)) {
+            true => 100,
+            false => DELTA_BANDWIDTH_PERCENT.iter().sum(),
+        };
+        if !reservation::is_within(reserved, system.link_of(id).rate, percent) {
             errors.push(overload(system, plan, id, reserved, percent));
         }
     }
@@ -200,7 +202,7 @@ fn overload(
     plan: &Plan,
     port: PortId,
     reserved: BitRate,
-    percent: u128,
+    percent: u32,
 ) -> Diagnostic {
     let mut streams: Vec<_> = (0..system.channels.len() as u32)
         .map(ChannelId)
@@ -217,7 +219,7 @@ fn overload(
         list.push(format!("{} more", streams.len() - NAMED_MAX));
     }
     let rate = system.link_of(port).rate;
-    let limit = BitRate::from_bps((u128::from(rate.as_bps()) * percent / 100) as u64);
+    let limit = BitRate::from_bps((u128::from(rate.as_bps()) * u128::from(percent) / 100) as u64);
     let message = format!(
         "port {} would reserve {reserved} of its {rate}, more than the limit of {limit} \
          ({percent} %): {}",

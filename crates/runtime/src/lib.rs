@@ -13,11 +13,17 @@
 pub mod channel;
 pub mod channel_io;
 pub mod expect;
+pub mod federate;
 pub mod gptp;
 pub mod listener;
 pub mod meeting;
+pub mod mmrp;
+pub mod mrp;
+pub mod msrp;
+pub mod mvrp;
 mod numbering;
 pub mod processor;
 pub mod queue;
 pub mod talker;
+pub mod tcp;
 pub mod wire;
