@@ -9,6 +9,7 @@ mod at;
 mod channels;
 mod faults;
 pub(crate) mod fields;
+pub mod lf;
 pub mod manifest;
 pub(crate) mod names;
 mod nodes;
@@ -17,12 +18,14 @@ mod paths;
 mod ports;
 mod programs;
 mod raw;
+mod references;
 mod renamed;
 pub(crate) mod rest;
 mod sink;
 mod source;
 mod streams;
 pub mod tasks;
+mod tcp;
 mod topology;
 mod trace;
 
@@ -102,9 +105,16 @@ fn check(
     let known = programs::Known { nodes: &nodes, names: &described, channels: &channels };
     let programs = programs::check(&tables.programs, known, &mut files, sink);
     let noise = rest::noise(&tables.noise, &nodes, sink);
+    let tcp = tcp::check(&tables.tcp, &nodes, &channels, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);
     let (run, scenarios) = rest::runs(tables.run.as_ref(), &tables.scenarios, sink);
-    let references = rest::references(&tables.references, &channels, &scenarios, sink);
+    let subjects = references::Subjects {
+        channels: &channels,
+        tcp: &tcp.names,
+        nodes: &nodes,
+        scenarios: &scenarios,
+    };
+    let references = references::check(&tables.references, &subjects, sink);
     Some(System {
         name,
         nodes: nodes.list,
@@ -113,6 +123,7 @@ fn check(
         channels: channels.list,
         programs,
         noise,
+        tcp: tcp.list,
         synchronisation,
         streams: streams.list,
         faults,

@@ -247,7 +247,7 @@ fn wander<R>(fields: &mut Fields<'_, R>, raw: &raw::Clock) -> (Span, Span) {
     wander.zip(period).unwrap_or_default()
 }
 
-fn delay<R>(fields: &mut Fields<'_, R>, raw: &Option<At<raw::Delay>>) -> Delay {
+pub(super) fn delay<R>(fields: &mut Fields<'_, R>, raw: &Option<At<raw::Delay>>) -> Delay {
     let Some(At { value: raw, at }) = raw else { return Delay::Zero };
     if let Some(histogram) = &raw.histogram {
         if let Some(other) = raw.min.as_ref().or(raw.max.as_ref()) {

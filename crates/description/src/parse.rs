@@ -57,6 +57,7 @@ pub(super) struct Tables {
     pub(super) channels: Vec<Entry<raw::Channel>>,
     pub(super) programs: Vec<Entry<raw::Program>>,
     pub(super) noise: Vec<Entry<raw::Noise>>,
+    pub(super) tcp: Vec<Entry<raw::Tcp>>,
     pub(super) chains: Vec<Entry<raw::Chain>>,
     pub(super) references: Vec<Entry<raw::Reference>>,
 }
@@ -79,6 +80,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     let channels = many(&mut root, "channel", limits::CHANNELS, sink);
     let programs = many(&mut root, "program", limits::OTHERS, sink);
     let noise = many(&mut root, "noise", limits::OTHERS, sink);
+    let tcp = many(&mut root, "tcp", limits::TCP_FLOWS, sink);
     let chains = many(&mut root, "chain", limits::OTHERS, sink);
     let references = many(&mut root, "reference", limits::SCENARIOS, sink);
     let head = recover(root, 0..0, sink);
@@ -96,6 +98,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
         channels,
         programs,
         noise,
+        tcp,
         chains,
         references,
     })

@@ -66,10 +66,12 @@ pub(super) struct File {
     fault: Option<Vec<Fault>>,
     /// Network channels.
     channel: Option<Vec<Channel>>,
-    /// Programs that the fabric starts.
+    /// Programs that a run starts.
     program: Option<Vec<Program>>,
     /// Best-effort traffic sources.
     noise: Option<Vec<Noise>>,
+    /// Messages over TCP.
+    tcp: Option<Vec<Tcp>>,
     /// Deadlines over several channels.
     chain: Option<Vec<Chain>>,
     /// Published figures.
@@ -92,6 +94,8 @@ pub(super) struct Run {
     pub(super) time: Option<At<TimeMode>>,
     /// Whether reservations are made; true by default.
     pub(super) protected: Option<At<bool>>,
+    /// Whether noise sources send; true by default.
+    pub(super) noise: Option<At<bool>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
     /// it counts as hung; 30 by default.
     #[schemars(range(min = 1, max = HANG_S))]
@@ -123,6 +127,8 @@ pub(super) struct Scenario {
     pub(super) time: Option<At<TimeMode>>,
     /// As in `[run]`.
     pub(super) protected: Option<At<bool>>,
+    /// As in `[run]`.
+    pub(super) noise: Option<At<bool>>,
     /// As in `[run]`.
     #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,
@@ -499,7 +505,7 @@ pub(super) struct Channel {
     pub(super) phase_ns: Option<At<i64>>,
 }
 
-/// A program that the fabric starts. A channel end on a host without one is modelled.
+/// A program that a run starts. A channel end on a host without one is modelled.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Program {
@@ -610,6 +616,44 @@ pub(super) struct Noise {
     pub(super) off_ms: Option<At<i64>>,
 }
 
+/// Periodic messages over one TCP connection, as federates of Lingua Franca send them: best effort,
+/// in virtual time on the emulated network.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tcp {
+    /// Unique among these and channels: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// The sending host.
+    #[schemars(required)]
+    pub(super) talker: Option<At<String>>,
+    /// The receiving host.
+    #[schemars(required)]
+    pub(super) listener: Option<At<String>>,
+    /// Octets of each write of a message, in order, such as a header and a body.
+    #[schemars(required)]
+    #[schemars(inner(range(min = 1, max = limits::TCP_WRITE_OCTETS)))]
+    pub(super) writes_octets: Option<At<Vec<At<i64>>>>,
+    /// From the tag of a message to that of the next one, in nanoseconds.
+    #[schemars(required)]
+    #[schemars(range(min = limits::TCP_INTERVAL.as_ns(), max = MONTH_NS))]
+    pub(super) interval_ns: Option<At<i64>>,
+    /// The first tag; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_NS))]
+    pub(super) phase_ns: Option<At<i64>>,
+    /// How much later than its tag a message is handled, in microseconds; 0 by default. One that
+    /// comes later than that is handled when it comes.
+    #[schemars(range(min = 0, max = DELAY_NS / 1_000))]
+    pub(super) after_us: Option<At<i64>>,
+    /// From the tag to the capture, on the talker's host; zero by default.
+    pub(super) lag_ns: Option<At<Delay>>,
+    /// Whether Nagle's algorithm is on; true by default, as on sockets without TCP_NODELAY.
+    pub(super) nagle: Option<At<bool>>,
+    /// Whether acknowledgements are delayed by up to 40 ms; true by default, as where programs
+    /// answer on the connection.
+    pub(super) delayed_ack: Option<At<bool>>,
+}
+
 /// A deadline over several channels, from the first capture to the last receipt.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -644,9 +688,12 @@ pub(super) struct Reference {
     /// The scenario that they belong to.
     #[schemars(required)]
     pub(super) scenario: Option<At<String>>,
-    /// The channel that they belong to.
-    #[schemars(required)]
+    /// The channel that they belong to. Give this, `tcp` or `clock`.
     pub(super) channel: Option<At<String>>,
+    /// The messages over TCP that they belong to.
+    pub(super) tcp: Option<At<String>>,
+    /// The host or bridge to whose clock they belong.
+    pub(super) clock: Option<At<String>>,
     /// What was measured.
     #[schemars(required)]
     pub(super) quantity: Option<At<Quantity>>,
@@ -665,13 +712,15 @@ pub(super) struct Reference {
     /// Lost messages per thousand.
     #[schemars(range(min = 0, max = 1_000))]
     pub(super) lost_per_mille: Option<At<i64>>,
+    /// What is to be known of them, such as what they leave out.
+    pub(super) note: Option<At<String>>,
 }
 
 /// Pairs of a value in nanoseconds and its weight.
 pub(super) type Histogram = Vec<At<(i64, i64)>>;
 
 /// A stream class by its name in the description.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub(super) enum ClassName {
     /// SR class A: 2 ms.
     A,

@@ -1,15 +1,15 @@
-//! Noise, chains, runs and references.
+//! Noise, chains and runs.
 
 use super::channels::Channels;
-use super::fields::{Fields, NS, S, US};
+use super::fields::{Fields, S, US};
 use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
-    Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, Reference, RunSettings, Scenario,
-    Synchronisation, TimeMode,
+    Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, RunSettings, Scenario, Synchronisation,
+    TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
@@ -19,7 +19,7 @@ const HANG_TIMEOUT_DEFAULT: Span = Span::from_s(30);
 /// All scenarios and their names.
 pub(super) struct Scenarios {
     pub(super) list: Vec<Scenario>,
-    names: Names<()>,
+    pub(super) names: Names<()>,
 }
 
 /// The system's name, and the keys that stand before all tables.
@@ -238,7 +238,23 @@ struct RunKeys<'a> {
     seed: &'a Option<At<u64>>,
     time: &'a Option<At<TimeMode>>,
     protected: &'a Option<At<bool>>,
+    noise: &'a Option<At<bool>>,
     hang_timeout_s: &'a Option<At<i64>>,
+}
+
+/// The keys that both tables have.
+macro_rules! run_keys {
+    ($raw:expr) => {
+        RunKeys {
+            duration_s: &$raw.duration_s,
+            duration_ms: &$raw.duration_ms,
+            seed: &$raw.seed,
+            time: &$raw.time,
+            protected: &$raw.protected,
+            noise: &$raw.noise,
+            hang_timeout_s: &$raw.hang_timeout_s,
+        }
+    };
 }
 
 /// The settings, with what is left out taken from `base`.
@@ -255,6 +271,7 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         time: keys.time.as_ref().map_or(base.time, |t| t.value),
         protected: keys.protected.as_ref().map_or(base.protected, |p| p.value),
         asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
+        noise: keys.noise.as_ref().map_or(base.noise, |noise| noise.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
         limits: base.limits,
     }
@@ -282,16 +299,16 @@ pub(super) fn runs(
         time: TimeMode::Virtual,
         protected: true,
         asks_protection: false,
+        noise: true,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
         limits: ProgramLimits::default(),
     };
     match run {
         Some(entry) => {
-            let raw::Run { duration_s, duration_ms, seed, time, protected, hang_timeout_s, .. } =
-                &entry.raw;
-            let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
+            let keys = run_keys!(&entry.raw);
             let mut fields = Fields::new(entry, "run", &None, sink);
-            fields.need_one(("duration_s", duration_s), ("duration_ms", duration_ms));
+            let (s, ms) = (keys.duration_s, keys.duration_ms);
+            fields.need_one(("duration_s", s), ("duration_ms", ms));
             base.limits = program_limits(&mut fields);
             base = settings(&mut fields, &keys, &base);
         }
@@ -305,72 +322,12 @@ pub(super) fn runs(
     let names = Names::new("scenario");
     let mut scenarios = Scenarios { list: Vec::new(), names };
     for entry in entries {
-        let raw::Scenario { name, duration_s, duration_ms, seed, time, protected, hang_timeout_s } =
-            &entry.raw;
-        let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
+        let name = &entry.raw.name;
+        let keys = run_keys!(&entry.raw);
         let mut fields = Fields::new(entry, "scenario", name, sink);
         let name = named(&mut fields, "scenario", name, &mut scenarios.names, ());
         let run = settings(&mut fields, &keys, &base);
         scenarios.list.push(Scenario { name, run });
     }
     (base, scenarios)
-}
-
-/// Checks all references.
-pub(super) fn references(
-    entries: &[Entry<raw::Reference>],
-    channels: &Channels,
-    scenarios: &Scenarios,
-    sink: &mut Sink,
-) -> Vec<Reference> {
-    entries.iter().filter_map(|entry| reference(entry, channels, scenarios, sink)).collect()
-}
-
-fn reference(
-    entry: &Entry<raw::Reference>,
-    channels: &Channels,
-    scenarios: &Scenarios,
-    sink: &mut Sink,
-) -> Option<Reference> {
-    let raw = &entry.raw;
-    let mut fields = Fields::new(entry, "reference", &raw.source, sink);
-    let source = fields.need("source", &raw.source);
-    let scenario = fields.need("scenario", &raw.scenario);
-    if let Some(scenario) = &scenario {
-        scenarios.names.find(codes::UNKNOWN_SCENARIO, scenario, fields.sink);
-    }
-    let channel = fields.need("channel", &raw.channel);
-    let channel =
-        channel.and_then(|name| channels.names.find(codes::UNKNOWN_CHANNEL, &name, fields.sink));
-    let quantity = fields.need("quantity", &raw.quantity);
-    let figures = [
-        ("max_ns", &raw.max_ns),
-        ("min_ns", &raw.min_ns),
-        ("avg_ns", &raw.avg_ns),
-        ("stddev_ns", &raw.stddev_ns),
-        ("lost_per_mille", &raw.lost_per_mille),
-    ];
-    if figures.iter().all(|(key, value)| value.is_none() && !entry.is_broken(key)) {
-        let help = "give at least one of max_ns, min_ns, avg_ns, stddev_ns, lost_per_mille";
-        fields.error(codes::NO_FIGURES, "no figures", entry.at, "this table", help);
-    }
-    // Wake-up errors are signed: negative is late (Austad et al. 2023, Table 8).
-    let signed = -limits::DURATION..=limits::DURATION;
-    let mut time = |at: usize, range| fields.time(codes::OUT_OF_RANGE, figures[at], NS, range);
-    let max = time(0, signed.clone());
-    let min = time(1, signed.clone());
-    let avg = time(2, signed);
-    let stddev = time(3, Span::ZERO..=limits::DURATION);
-    let lost = fields.int(codes::OUT_OF_RANGE, figures[4], 0..=1_000);
-    Some(Reference {
-        source: source?.value,
-        scenario: scenario?.value,
-        channel: channel?,
-        quantity: quantity?.value,
-        max,
-        min,
-        avg,
-        stddev,
-        lost_per_mille: lost.map(|l| l as u32),
-    })
 }

@@ -1,6 +1,6 @@
 //! Where the diagnostics of one description come together.
 
-use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::diagnostic::{Diagnostic, Severity};
 use onbeat_model::limits;
 
 /// Collects what is wrong, up to a limit.
@@ -31,6 +31,10 @@ impl Sink {
     /// Whether nothing is wrong.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+    /// Whether something is wrong, and not only a warning.
+    pub(crate) fn has_error(&self) -> bool {
+        self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
     /// All, in the order of their places.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {

@@ -3,6 +3,9 @@
 
 mod description;
 mod editors;
+mod lf;
+mod lf_elaboration;
+mod lf_random;
 mod manifest;
 mod strict_manifests;
 mod tasks;

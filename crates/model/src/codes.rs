@@ -151,6 +151,10 @@ areas! {
         CLOCK_KEPT = "OB1069", "a clock that gPTP keeps in the run has an error of its own";
         /// A key is given by its old name.
         OLD_NAME = "OB1070", "the old name of a key";
+        /// Messages over TCP that are not there.
+        UNKNOWN_TCP = "OB1071", "an unknown TCP flow";
+        /// Published figures of what is not measured of that.
+        QUANTITY = "OB1072", "figures of a quantity that is not measured there";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.
@@ -188,6 +192,49 @@ areas! {
         START = "OB1064", "a task that does not start exactly once";
         /// A task that does not exist.
         UNKNOWN_TASK = "OB1065", "an unknown task";
+    }
+    /// What is wrong with a model in Lingua Franca.
+    federation {
+        /// The text is not in the language.
+        SYNTAX = "OB1501", "unknown syntax in a model";
+        /// A file that the model or its sidecar names.
+        IMPORT = "OB1502", "a file of a model cannot be read";
+        /// A name that the model does not have.
+        UNKNOWN = "OB1503", "an unknown name in a model";
+        /// A name that is taken.
+        DUPLICATE = "OB1504", "a duplicate name in a model";
+        /// No federated reactor, or one that has no federates.
+        MAIN = "OB1505", "no federation";
+        /// An instance that cannot be made.
+        INSTANCE = "OB1506", "an invalid instance";
+        /// A time, width or value that cannot be used.
+        VALUE = "OB1507", "a value of a model cannot be used";
+        /// A connection whose sides have different widths.
+        WIDTHS = "OB1508", "a connection of different widths";
+        /// A reference on the wrong side, or an input with two writers.
+        CONNECTION = "OB1509", "an invalid connection";
+        /// Reactions or ports that wait for each other at one tag.
+        CYCLE = "OB1510", "a cycle without delay";
+        /// A model is larger than the limits.
+        TOO_LARGE = "OB1511", "a model is too large";
+        /// An attribute that says nothing, or something wrong.
+        ATTRIBUTE = "OB1512", "an invalid attribute";
+        /// A name in the sidecar that the model does not have.
+        SIDECAR = "OB1513", "a sidecar names what the model does not have";
+        /// A federate without a host in the topology.
+        STATION = "OB1514", "a federate without a station";
+        /// How often a connection carries messages.
+        NO_RATE = "OB1515", "an unknown rate";
+        /// How large a value may be.
+        NO_SIZE = "OB1516", "an unknown size";
+        /// A value that no frame can carry.
+        TOO_LONG = "OB1517", "a value does not fit in one message";
+        /// A network that was assumed.
+        NO_TOPOLOGY = "OB1518", "no topology";
+        /// A federation that nothing executes in.
+        NO_REACTIONS = "OB1519", "a federation without reactions";
+        /// A table of channels for programs that read none.
+        TABLE = "OB1520", "no table of channels";
     }
     /// What is wrong with what is promised.
     plan {

@@ -28,6 +28,16 @@ pub const TRACE_FILES: usize = 1_000;
 pub const TRACE_OCTETS: usize = 64 << 20;
 /// Lines of one trace file that are wrong and told one by one.
 pub const TRACE_ERRORS: usize = 32;
+/// Flows of messages over TCP: each has two ports of its hosts.
+pub const TCP_FLOWS: usize = 1_000;
+/// Writes of a message over TCP.
+pub const TCP_WRITES: usize = 16;
+/// Octets of such a write.
+pub const TCP_WRITE_OCTETS: i64 = 1 << 16;
+/// The least time between two messages over TCP: what waits for its instant then fits in memory.
+pub const TCP_INTERVAL: Span = Span::from_us(10);
+/// Octets of a note on published figures.
+pub const NOTE_OCTETS: usize = 400;
 /// Programs, noise sources, chains and faults, each.
 pub const OTHERS: usize = 10_000;
 /// Scenarios and references, each.

@@ -15,6 +15,9 @@ pub struct Plan {
     pub channels: Vec<ChannelPlan>,
     /// One per noise source, in the order of the sources: the egress ports on its path.
     pub noise: Vec<Vec<PortId>>,
+    /// One per flow of messages over TCP, in their order: the egress ports on the path of its data
+    /// and on that of its acknowledgements.
+    pub tcp: Vec<[Vec<PortId>; 2]>,
     /// One per stream, in the order of the streams.
     pub streams: Vec<StreamPlan>,
     /// One per port, in the order of the ports: how it sends.

@@ -2,6 +2,7 @@
 
 use crate::observed::ClockObserved;
 use crate::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
+use crate::tcp::TcpObserved;
 use crate::time::{NetTime, Span, SyncedTime};
 
 /// What happened to one message at one end of a channel. All times but `network` are readings of
@@ -52,7 +53,7 @@ pub mod flag {
 }
 
 impl Record {
-    /// The size of a record in memory shared between a program and its fabric, and in files.
+    /// The size of a record in memory shared between a program and the run, and in files.
     pub const SIZE: usize = 64;
     /// Stands for an absent time.
     const ABSENT: i64 = i64::MIN;
@@ -216,4 +217,6 @@ pub struct RunLog {
     pub lag_max: Option<Span>,
     /// The clocks that a protocol steered in the engine, in the order of the nodes.
     pub clocks: Vec<ClockObserved>,
+    /// Messages over TCP, in the order of the flows; empty if they took no part.
+    pub tcp: Vec<TcpObserved>,
 }

@@ -7,6 +7,7 @@ use crate::diagnostic::Origin;
 use crate::graph::Graph;
 use crate::port::PortSettings;
 use crate::stream::{Fault, FaultKind, Stream};
+use crate::tcp::TcpFlow;
 use crate::time::{ClockError, ClockStep, NetTime, Span};
 use crate::units::{BitRate, MacAddress, Octets, StreamId};
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,10 @@ id! {
     /// Points into [`System::noise`].
     NoiseId
 }
+id! {
+    /// Points into [`System::tcp`].
+    TcpId
+}
 
 /// One distributed real-time system: topology, channels, programs, traffic and run settings.
 /// All tables are in the order of the description.
@@ -67,10 +72,12 @@ pub struct System {
     pub links: Vec<Link>,
     /// Network channels.
     pub channels: Vec<Channel>,
-    /// Programs that the fabric starts.
+    /// Programs that a run starts.
     pub programs: Vec<Program>,
     /// Best-effort traffic sources.
     pub noise: Vec<Noise>,
+    /// Messages over TCP.
+    pub tcp: Vec<TcpFlow>,
     /// Clocks that gPTP keeps together, if it does.
     pub synchronisation: Option<Synchronisation>,
     /// Modelled traffic that no program writes.
@@ -97,6 +104,7 @@ impl System {
             time: TimeMode::Virtual,
             protected: true,
             asks_protection: false,
+            noise: true,
             hang_timeout: Span::from_s(10),
             limits: ProgramLimits::default(),
         };
@@ -108,6 +116,7 @@ impl System {
             channels: Vec::new(),
             programs: Vec::new(),
             noise: Vec::new(),
+            tcp: Vec::new(),
             synchronisation: None,
             streams: Vec::new(),
             faults: Vec::new(),
@@ -439,7 +448,7 @@ pub fn rate_tolerance(interval: Span, burst: u32) -> Span {
     Span::from_ns(interval.as_ns().saturating_mul(i64::from(burst.max(1) - 1))) + late
 }
 
-/// A program that the fabric starts on a host.
+/// A program that a run starts on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Unique.
@@ -625,6 +634,8 @@ pub struct RunSettings {
     pub protected: bool,
     /// Whether the description says so itself: reservations are the default.
     pub asks_protection: bool,
+    /// Whether noise sources send.
+    pub noise: bool,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it
     /// counts as hung.
     pub hang_timeout: Span,
@@ -650,15 +661,15 @@ pub struct Scenario {
     pub run: RunSettings,
 }
 
-/// Published figures for one quantity of one channel, shown beside the measured ones.
+/// Published figures for one quantity of one thing, shown beside the measured ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Where they are published, as "Austad et al. 2023, Table 7".
     pub source: String,
     /// The scenario that they belong to.
     pub scenario: String,
-    /// The channel that they belong to.
-    pub channel: ChannelId,
+    /// What they belong to.
+    pub of: Subject,
     /// What was measured.
     pub quantity: Quantity,
     /// The largest.
@@ -671,6 +682,19 @@ pub struct Reference {
     pub stddev: Option<Span>,
     /// Lost messages per thousand.
     pub lost_per_mille: Option<u32>,
+    /// What is to be known of them.
+    pub note: Option<String>,
+}
+
+/// What published figures are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A channel.
+    Channel(ChannelId),
+    /// Messages over TCP.
+    Tcp(TcpId),
+    /// A node's clock.
+    Clock(NodeId),
 }
 
 /// What a set of figures is about.
@@ -680,6 +704,10 @@ pub struct Reference {
 pub enum Quantity {
     /// Capture to receipt.
     Latency,
+    /// Capture to the reader's continuation after its timed wait.
+    EndToEnd,
+    /// How far a clock is from the network's time, without the sign.
+    ClockError,
     /// Target minus wake-up at the talker: negative is late.
     TalkerWakeup,
     /// Target minus wake-up at the listener: negative is late.

@@ -99,6 +99,8 @@ pub mod frame {
     pub const MIN_TAGGED: Octets = Octets(68);
     /// The longest tagged frame: 1500 octets of MAC client data.
     pub const MAX_TAGGED: Octets = Octets(1522);
+    /// The longest frame without a tag.
+    pub const MAX_UNTAGGED: Octets = Octets(1518);
     /// The IEEE 1722 common stream header.
     pub const AVTP_HEADER: Octets = Octets(24);
     /// The most that one message of a channel can carry.
