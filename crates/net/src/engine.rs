@@ -5,11 +5,11 @@ mod protocols;
 use self::protocols::LocalTimer;
 use crate::buffer::Buffer;
 use crate::clocks::Clocks;
+use crate::delay_line::DelayLine;
 use crate::event::{Event, EventHeap, Kind, MAX_INDEX};
 use crate::fault::Faults;
 use crate::filter::Filter;
 use crate::frame::Frame;
-use crate::lane::Lane;
 use crate::learning::{ActiveTopology, Learning};
 use crate::load::Load;
 use crate::noise::NoiseSource;
@@ -19,7 +19,7 @@ use crate::port::{Choice, EgressPort, PortCounters};
 use crate::probe::Probes;
 use crate::random::{Purpose, RandomDelay, Stream};
 use crate::recovery::{Recovered, Recovery};
-use crate::route::{self, Routes, Then};
+use crate::route::{self, NextHop, Routes};
 use crate::source::{FrameSource, Release};
 use crate::tap::{Tap, Transmission};
 use onbeat_model::observed::{Loss, Observed, PortObserved};
@@ -126,10 +126,10 @@ pub struct Engine {
     /// How many flows are channels; streams and noise follow them.
     channels: usize,
     /// One per channel and stream: the frames in its talker's stack.
-    talkers: Vec<Lane<Frame>>,
+    talkers: Vec<DelayLine<Frame>>,
     /// One per receiving end: the frames in its host's stack that somebody reads, and when each
     /// arrived.
-    listeners: Vec<Lane<(Frame, NetTime)>>,
+    listeners: Vec<DelayLine<(Frame, NetTime)>>,
     /// The sources of streams and modelled channels, each with the frame that is due next.
     sources: Vec<(FrameSource, Release)>,
     noise: Vec<NoiseSource>,
@@ -209,8 +209,8 @@ impl Engine {
                 .map(|(at, node)| HostDelays::new(node, at, &options))
                 .collect(),
             channels: system.channels.len(),
-            talkers: (0..frames).map(|_| Lane::new()).collect(),
-            listeners: routes.receivers.iter().map(|_| Lane::new()).collect(),
+            talkers: (0..frames).map(|_| DelayLine::new()).collect(),
+            listeners: routes.receivers.iter().map(|_| DelayLine::new()).collect(),
             sources: Vec::new(),
             noise: Vec::with_capacity(system.noise.len()),
             sequences: vec![0; routes.flows.len()],
@@ -593,9 +593,9 @@ impl Engine {
         if let Some(learning) = &mut self.learning {
             learning.hear(self.now, from, flow.talker);
         }
-        let (first, count) = match hop.then {
-            Then::Forward { first, count } => (first, count),
-            Then::Filter { first, count } => {
+        let (first, count) = match hop.next {
+            NextHop::Forward { first, count } => (first, count),
+            NextHop::Filter { first, count } => {
                 let filter = &mut self.filters[hop.flow as usize];
                 let passes = |filter: &mut Filter| filter.passes(self.now, frame.octets);
                 if !filter.as_mut().is_none_or(passes) {
@@ -604,13 +604,13 @@ impl Engine {
                 }
                 (first, count)
             }
-            Then::Flood { first, count, way } => {
+            NextHop::Flood { first, count, way } => {
                 let knows = |l: &Learning| l.knows(self.now, from, flow.destination);
                 let known = self.learning.as_ref().is_some_and(knows);
                 (first, if known { u32::from(way) } else { count })
             }
-            Then::Listener(_) | Then::Sink(_) | Then::Neighbour(_) | Then::Nowhere => {
-                unreachable!("only frames for bridges are on a wire's lane")
+            NextHop::Listener(_) | NextHop::Sink(_) | NextHop::Neighbour(_) | NextHop::Nowhere => {
+                unreachable!("only frames for bridges are on a wire's delay line")
             }
         };
         self.payloads.share(frame.payload, count);
@@ -704,7 +704,7 @@ impl Engine {
         if !sender.feeds_cut_through {
             return None;
         }
-        let Then::Forward { first, count } = self.routes.hops[frame.hop as usize].then else {
+        let NextHop::Forward { first, count } = self.routes.hops[frame.hop as usize].next else {
             return None;
         };
         let hops = &self.routes.hops[first as usize..][..count as usize];
@@ -726,8 +726,8 @@ impl Engine {
     /// `arrives`, at a bridge with the forwarding time.
     fn launch(&mut self, from: u32, frame: Frame, begun: NetTime, arrives: NetTime) {
         let hop = self.routes.hops[frame.hop as usize];
-        match hop.then {
-            Then::Forward { .. } | Then::Filter { .. } | Then::Flood { .. } => {
+        match hop.next {
+            NextHop::Forward { .. } | NextHop::Filter { .. } | NextHop::Flood { .. } => {
                 if self.loses(from, &frame, begun, arrives) {
                     return self.swallow(frame);
                 }
@@ -736,16 +736,16 @@ impl Engine {
                     self.events.push(at, Kind::Arrive, from);
                 }
             }
-            Then::Listener(end) => self.receive(from, end, frame, begun, arrives),
-            Then::Sink(source) => {
+            NextHop::Listener(end) => self.receive(from, end, frame, begun, arrives),
+            NextHop::Sink(source) => {
                 if self.loses(from, &frame, begun, arrives) {
                     return self.swallow(frame);
                 }
                 let bits = self.noise[source as usize].wire_bits;
                 self.load.delivered(source, arrives, bits);
             }
-            Then::Neighbour(_) => self.launch_to_neighbour(from, frame, begun),
-            Then::Nowhere => self.payloads.release(frame.payload),
+            NextHop::Neighbour(_) => self.launch_to_neighbour(from, frame, begun),
+            NextHop::Nowhere => self.payloads.release(frame.payload),
         }
     }
 

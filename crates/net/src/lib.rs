@@ -110,7 +110,11 @@
 //! keeps them. From the instant at which a clock is steered, all that goes by it does so again:
 //! gates, sources, meters, buckets, and what sleeps until it reads something
 //! ([`Engine::wake_when`]). Frames that wait behind asynchronous shaping keep their eligibility
-//! times. [`gptp`] is one such protocol.
+//! times. [`gptp`] and [`tcp`] are such protocols; [`join_protocols`] lets those take part that a
+//! description asks for.
+//!
+//! # Federations
+//! [`federation`] executes a federation of Lingua Franca on an engine that it makes.
 //!
 //! # Probes
 //! [`Engine::observed`] has what became of the frames of every channel and stream. Latencies are
@@ -125,10 +129,10 @@
 //! that protocols hear and that have left for them (by port), timers of protocols, deliveries
 //! (by channel and listener), wakes (by node), alarms, sources of channels and streams that
 //! release (by channel, then stream), frames leaving a talker's stack (by channel, then stream),
-//! noise (by source), frames of protocols that are queued (by port), frames queued by bridges (by
-//! the sending port), and last the ports' choices
-//! (by port): each port chooses among all frames that are there at that instant. A released frame
-//! with no stack to pass is queued with its release. What a caller does between two calls of
+//! noise (by source), frames of protocols that are queued (by protocol of the node, then port),
+//! frames queued by bridges (by the sending port), and last the ports' choices (by port): each port
+//! chooses among all frames that are there at that instant. A released frame with no stack to pass
+//! is queued with its release. What a caller does between two calls of
 //! [`Engine::advance`] happens at [`Engine::now`], before what is still to come at that instant.
 //!
 //! # What is no event of its own
@@ -151,14 +155,15 @@
 mod align;
 mod buffer;
 mod clocks;
+mod delay_line;
 mod engine;
 mod event;
 mod fault;
+pub mod federation;
 mod filter;
 mod frame;
 mod gate;
 pub mod gptp;
-mod lane;
 mod learning;
 mod load;
 mod noise;
@@ -174,11 +179,14 @@ mod shaper;
 mod simulate;
 mod source;
 mod tap;
+pub mod tcp;
 
 pub use engine::{Engine, FRAMES_MAX, OCTETS_MAX, Options, Output, Overfull};
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
-pub use participant::{ClockAdjustment, Happened, Joining, Moment, Outgoing, Participant, Wants};
+pub use participant::{
+    ClockAdjustment, Happened, Joining, Moment, Outgoing, Participant, Wants, join_protocols,
+};
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
 pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};
 pub use tap::{FlowRef, Transmission};

@@ -8,17 +8,20 @@
 //! and no further, as those to the group addresses do that no bridge forwards (802.1Q-2022 8.6.3);
 //! a protocol that passes them on sends them again. A neighbour without the protocol drops them.
 //!
-//! A host's frames pass no stack: what a node takes to send is [`Outgoing::after`], and it has what
-//! it receives with the last octet. All instants are of true time: what a node's own clock makes of
-//! them is the participant's to say. A participant may not ask for more than it is given: it has
-//! neither a clock nor randomness but what it was made with, so that a run remains a function of
-//! description and seed.
+//! A host's frames pass no stack here: what a node takes to send is [`Outgoing::after`], and it has
+//! what it receives with the last octet. All instants are of true time: what a node's own clock
+//! makes of them is the participant's to say. A participant may not ask for more than it is given:
+//! it has neither a clock nor randomness but what it was made with, so that a run remains a
+//! function of description and seed.
 //!
 //! Protocols end with the traffic ([`Options::traffic_until`](crate::Options::traffic_until)):
 //! nothing is sent and no timer goes off from there on, what is in flight arrives, and clocks
 //! continue as they are.
 
-use crate::lane::Lane;
+use crate::delay_line::DelayLine;
+use crate::engine::Engine;
+use crate::{gptp, tcp};
+use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, PortId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::frame;
@@ -79,7 +82,8 @@ pub struct Outgoing {
     /// From the destination address to the end of the payload, untagged. What is shorter than a
     /// frame may be counts as padded.
     pub octets: Vec<u8>,
-    /// How long from now until it is queued, not negative. Frames of one port stay in order.
+    /// How long from now until it is queued, not negative. A participant's frames of one port stay
+    /// in order.
     pub after: Span,
     /// Comes back when it has left, if it does.
     pub token: Option<u64>,
@@ -132,6 +136,26 @@ pub struct Joining {
     pub participant: Box<dyn Participant>,
 }
 
+/// Lets the protocols take part that a description asks for, up to `until`: gPTP if it is `in_run`,
+/// and TCP if there are messages over it. To be called before anything has happened in the engine.
+///
+/// # Panics
+/// When the system is not one for which [`synchronise`](crate::gptp::synchronise) found nothing
+/// wrong, or the plan is of another system.
+pub fn join_protocols(
+    engine: &mut Engine,
+    system: &System,
+    plan: &Plan,
+    seed: u64,
+    until: NetTime,
+) {
+    let (mut joining, steered) = gptp::joining(system);
+    joining.extend(tcp::joining(system, plan, seed));
+    if !joining.is_empty() {
+        engine.join(system, joining, until, &steered);
+    }
+}
+
 /// No participant.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
@@ -141,6 +165,9 @@ pub(crate) struct Protocols {
     pub(crate) members: Vec<Member>,
     /// Per port of the system.
     pub(crate) ports: Vec<PortLanes>,
+    /// What waits to be queued: of each port of the system, for the first protocol of its node;
+    /// then the same for the second, and so on.
+    pub(crate) held: Vec<DelayLine<HeldFrame>>,
     /// Nothing is sent and no timer goes off from here on.
     pub(crate) until: NetTime,
     /// Per port: the one at the other end.
@@ -155,11 +182,16 @@ pub(crate) struct Protocols {
     pub(crate) heard: Vec<u8>,
 }
 
+/// A frame of a protocol that waits to be queued: its hop, octets and token.
+pub(crate) type HeldFrame = (u32, Vec<u8>, Option<u64>);
+
 /// A protocol on its node.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) node: NodeId,
     pub(crate) ethertype: u16,
+    /// How many protocols joined on its node before it.
+    pub(crate) place: usize,
     /// Its node's.
     pub(crate) ports: Vec<PortId>,
     /// Per port: the hop of its frames there.
@@ -172,22 +204,21 @@ pub(crate) struct Member {
 /// The frames of protocols that are at a port, or on its wire, in no queue.
 #[derive(Debug)]
 pub(crate) struct PortLanes {
-    /// What waits to be queued: its hop, octets and token.
-    pub(crate) held: Lane<(u32, Vec<u8>, Option<u64>)>,
     /// What leaves: its hop, token and stamp.
-    pub(crate) sent: Lane<(u32, u64, NetTime)>,
+    pub(crate) sent: DelayLine<(u32, u64, NetTime)>,
     /// What arrives at the other end: the frame and its stamp there.
-    pub(crate) heard: Lane<(crate::frame::Frame, NetTime)>,
+    pub(crate) heard: DelayLine<(crate::frame::Frame, NetTime)>,
 }
 
 impl Protocols {
     pub(crate) fn new(system: &System, until: NetTime) -> Self {
-        let lanes = |_| PortLanes { held: Lane::new(), sent: Lane::new(), heard: Lane::new() };
+        let lanes = |_| PortLanes { sent: DelayLine::new(), heard: DelayLine::new() };
         let ports = 0..system.ports.len();
         let wire = |port| system.link_of(PortId(port as u32)).propagation;
         Self {
             members: Vec::new(),
             ports: ports.clone().map(lanes).collect(),
+            held: Vec::new(),
             until,
             peers: system.ports.iter().map(|port| port.peer).collect(),
             wires: ports.map(wire).collect(),
@@ -197,6 +228,21 @@ impl Protocols {
         }
     }
 
+    /// Lets a protocol take part on its node.
+    pub(crate) fn add(&mut self, system: &System, joining: Joining) {
+        let place = self.members.iter().filter(|member| member.node == joining.node).count();
+        let lanes = (place + 1) * self.ports.len();
+        if self.held.len() < lanes {
+            self.held.resize_with(lanes, DelayLine::new);
+        }
+        self.members.push(Member::new(system, joining, place));
+    }
+
+    /// Which of the lanes of what waits to be queued is a member's for a port.
+    pub(crate) fn lane(&self, member: usize, port: PortId) -> u32 {
+        (self.members[member].place * self.ports.len() + port.index()) as u32
+    }
+
     /// Who on a node hears frames of this kind.
     pub(crate) fn member(&self, node: NodeId, ethertype: u16) -> Option<usize> {
         self.members.iter().position(|m| m.node == node && m.ethertype == ethertype)
@@ -204,11 +250,11 @@ impl Protocols {
 }
 
 impl Member {
-    pub(crate) fn new(system: &System, joining: Joining) -> Self {
+    pub(crate) fn new(system: &System, joining: Joining, place: usize) -> Self {
         let Joining { node, ethertype, participant, .. } = joining;
         let ports = system.node(node).ports.clone();
         let hops = Vec::with_capacity(ports.len());
-        Self { node, ethertype, ports, hops, due: NetTime::MAX, participant }
+        Self { node, ethertype, place, ports, hops, due: NetTime::MAX, participant }
     }
 
     /// The number of a port of the system among the node's.

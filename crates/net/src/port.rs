@@ -2,9 +2,9 @@
 //! transmissions.
 
 use crate::buffer::Buffer;
+use crate::delay_line::DelayLine;
 use crate::frame::Frame;
 use crate::gate::{Gate, Gates};
-use crate::lane::Lane;
 use crate::preemption::{CUT_OVERHEAD, Fragment, Preemption, Rest};
 use crate::shaper::{Buckets, Joining, Shaper};
 use onbeat_model::observed::{PortObserved, QueueObserved};
@@ -77,7 +77,7 @@ pub(crate) struct EgressPort {
     meets_best_effort: bool,
     busy: Span,
     /// Frames on their way to the queues of the bridge at the other end.
-    pub(crate) wire: Lane<Frame>,
+    pub(crate) wire: DelayLine<Frame>,
 }
 
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl EgressPort {
             reserves: plan.class_a_streams + plan.class_b_streams > 0,
             meets_best_effort: false,
             busy: Span::ZERO,
-            wire: Lane::new(),
+            wire: DelayLine::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What became of the frames of each channel and stream.
 
 use crate::frame::Frame;
-use crate::route::{Routes, Then};
+use crate::route::{NextHop, Routes};
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Loss, LossesObserved};
 use onbeat_model::time::NetTime;
 use std::collections::BTreeSet;
@@ -77,17 +77,17 @@ fn ends_behind(routes: &Routes, hop: usize) -> BTreeSet<u32> {
     let mut seen = BTreeSet::from([hop]);
     let mut next = vec![hop];
     while let Some(hop) = next.pop() {
-        match routes.hops[hop].then {
-            Then::Forward { first, count }
-            | Then::Filter { first, count }
-            | Then::Flood { first, count, .. } => {
+        match routes.hops[hop].next {
+            NextHop::Forward { first, count }
+            | NextHop::Filter { first, count }
+            | NextHop::Flood { first, count, .. } => {
                 let behind = (first..first + count).map(|hop| hop as usize);
                 next.extend(behind.filter(|hop| seen.insert(*hop)));
             }
-            Then::Listener(end) => {
+            NextHop::Listener(end) => {
                 ends.insert(end);
             }
-            Then::Sink(_) | Then::Neighbour(_) | Then::Nowhere => {}
+            NextHop::Sink(_) | NextHop::Neighbour(_) | NextHop::Nowhere => {}
         }
     }
     ends

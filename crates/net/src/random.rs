@@ -29,6 +29,22 @@ pub(crate) enum Purpose {
     Oscillator = 9,
     /// The jitter of a node's time stamps.
     TimeStamp = 10,
+    /// A host's delays, as its TCP meets them.
+    TcpHost = 11,
+    /// What passes between the tags and the captures of messages over TCP.
+    TcpLag = 12,
+    /// The seed and the start of one run of a federation.
+    Federation = 13,
+    /// A federate's executions.
+    Federate = 14,
+    /// When a federate's actions happen.
+    FederateAction = 15,
+    /// A federate's wake-ups.
+    FederateWakeup = 16,
+    /// How long a connection's messages take without a channel.
+    FederateMessage = 17,
+    /// The error of a node's clock in a run of a federation.
+    FederationClock = 18,
 }
 
 /// One stream of random numbers, independent of all others of the same seed: a source that is

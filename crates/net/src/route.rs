@@ -26,14 +26,14 @@ pub(crate) struct Hop {
     /// Where ways meet: who eliminates duplicates before the port, or [`NONE`].
     pub(crate) recovery: u32,
     /// What happens at the other end of the link.
-    pub(crate) then: Then,
+    pub(crate) next: NextHop,
     /// The queue of the port.
     pub(crate) queue: u8,
 }
 
 /// What happens to a frame at the other end of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Then {
+pub(crate) enum NextHop {
     /// A bridge queues a copy for each of `count` hops from `first` on.
     Forward { first: u32, count: u32 },
     /// The same, if the flow's filter lets it pass.
@@ -92,7 +92,7 @@ struct Layout<'a> {
     flow: u32,
     queue: usize,
     /// Each way, and what happens at its end.
-    ways: Vec<(&'a [PortId], Then)>,
+    ways: Vec<(&'a [PortId], NextHop)>,
     /// Where ways meet, how long a history is kept; 0: no two may.
     history: u32,
 }
@@ -115,7 +115,7 @@ impl Routes {
         for (at, noise) in system.noise.iter().enumerate() {
             let path = plan.noise(NoiseId(at as u32));
             assert_walk(system, path, noise.from, noise.to);
-            let last = Then::Sink(at as u32);
+            let last = NextHop::Sink(at as u32);
             let ends = [noise.from, noise.to];
             match topology {
                 Some(topology) => {
@@ -193,15 +193,15 @@ impl Routes {
         }
         if stream.policing.is_some() {
             let root = &mut self.hops[first_hop];
-            if let Then::Forward { first, count } = root.then {
-                root.then = Then::Filter { first, count };
+            if let NextHop::Forward { first, count } = root.next {
+                root.next = NextHop::Filter { first, count };
             }
         }
     }
 
-    fn add_end(&mut self, listener: usize, host: NodeId) -> Then {
+    fn add_end(&mut self, listener: usize, host: NodeId) -> NextHop {
         self.receivers.push(Receiver { flow: self.flows.len() as u32, listener, host });
-        Then::Listener((self.receivers.len() - 1) as u32)
+        NextHop::Listener((self.receivers.len() - 1) as u32)
     }
 
     /// Adds the flow of a protocol on a node, with a hop for each port of the node, and what
@@ -210,12 +210,12 @@ impl Routes {
         &mut self,
         talker: NodeId,
         queue: usize,
-        ports: impl Iterator<Item = (PortId, Then)>,
+        ports: impl Iterator<Item = (PortId, NextHop)>,
     ) -> u32 {
         let (root, flow) = (self.hops.len() as u32, self.flows.len() as u32);
         self.flows.push(Flow { root, talker, destination: talker });
         let layout = Layout { flow, queue, ways: Vec::new(), history: 0 };
-        let hops = ports.map(|(port, then)| Hop { then, ..Hop::new(&layout, port.0) });
+        let hops = ports.map(|(port, next)| Hop { next, ..Hop::new(&layout, port.0) });
         self.hops.extend(hops);
         root
     }
@@ -225,7 +225,7 @@ impl Routes {
         &mut self,
         [talker, destination]: [NodeId; 2],
         queue: usize,
-        ways: Vec<(&[PortId], Then)>,
+        ways: Vec<(&[PortId], NextHop)>,
         history: u32,
     ) -> Vec<Option<u32>> {
         let root = self.hops.len() as u32;
@@ -243,18 +243,20 @@ impl Routes {
         let first = layout.ways[0].0[0].0;
         assert!(layout.ways.iter().all(|way| way.0[0].0 == first), "a talker has one port");
         self.hops.push(Hop::new(layout, first));
-        let mut after: HashMap<u32, Then> = HashMap::new();
+        let mut after: HashMap<u32, NextHop> = HashMap::new();
         let mut recoveries: HashMap<u32, u32> = HashMap::new();
         let mut at = root;
         while at < self.hops.len() {
             let port = self.hops[at].port;
-            self.hops[at].then = match (after.get(&port), steps.last.get(&port)) {
-                (Some(then), _) => *then,
+            self.hops[at].next = match (after.get(&port), steps.last.get(&port)) {
+                (Some(next), _) => *next,
                 (None, Some(last)) => *last,
                 (None, None) => {
                     let next = &steps.next[&port];
-                    let then =
-                        Then::Forward { first: self.hops.len() as u32, count: next.len() as u32 };
+                    let then = NextHop::Forward {
+                        first: self.hops.len() as u32,
+                        count: next.len() as u32,
+                    };
                     after.insert(port, then);
                     for next in next {
                         let mut hop = Hop::new(layout, *next);
@@ -284,7 +286,7 @@ impl Routes {
         topology: &ActiveTopology,
         vlan: u16,
         [talker, destination]: [NodeId; 2],
-        last: Then,
+        last: NextHop,
     ) {
         let root = self.hops.len();
         let flow = self.flows.len() as u32;
@@ -298,7 +300,7 @@ impl Routes {
             let node = system.port(entry).node;
             let bridge = match &system.node(node).kind {
                 NodeKind::Host(_) => {
-                    self.hops[at].then = if node == destination { last } else { Then::Nowhere };
+                    self.hops[at].next = if node == destination { last } else { NextHop::Nowhere };
                     at += 1;
                     continue;
                 }
@@ -314,10 +316,10 @@ impl Routes {
             let others = system.node(node).ports.iter().copied().filter(floods);
             let ports: Vec<PortId> = way.into_iter().chain(others).collect();
             let (first, count) = (self.hops.len() as u32, ports.len() as u32);
-            self.hops[at].then = match bridge.learning {
-                true => Then::Flood { first, count, way: way.is_some() },
-                false if way.is_some() => Then::Forward { first, count },
-                false => Then::Nowhere,
+            self.hops[at].next = match bridge.learning {
+                true => NextHop::Flood { first, count, way: way.is_some() },
+                false if way.is_some() => NextHop::Forward { first, count },
+                false => NextHop::Nowhere,
             };
             self.hops.extend(ports.iter().map(|port| Hop::new(&layout, port.0)));
             at += 1;
@@ -328,7 +330,7 @@ impl Routes {
 impl Hop {
     fn new(layout: &Layout<'_>, port: u32) -> Self {
         let (flow, queue) = (layout.flow, layout.queue as u8);
-        Self { port, flow, bucket: NONE, recovery: NONE, then: Then::Nowhere, queue }
+        Self { port, flow, bucket: NONE, recovery: NONE, next: NextHop::Nowhere, queue }
     }
 }
 
@@ -337,7 +339,7 @@ impl Hop {
 struct Steps {
     next: HashMap<u32, Vec<u32>>,
     before: HashMap<u32, Vec<u32>>,
-    last: HashMap<u32, Then>,
+    last: HashMap<u32, NextHop>,
 }
 
 impl Steps {

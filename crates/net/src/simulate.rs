@@ -2,7 +2,7 @@
 
 use crate::align;
 use crate::engine::{Engine, Options, Output, Overfull};
-use crate::gptp;
+use crate::participant::join_protocols;
 use crate::random::{Purpose, Stream};
 use crate::tap::Transmission;
 use onbeat_model::observed::Observed;
@@ -128,12 +128,12 @@ pub fn simulate_one(
         host_delays: true,
         // Nobody looks at the load over time: one sample, however late a frame arrives.
         load_bin: WHOLE,
-        noise_until: end,
+        noise_until: if system.run.noise { end } else { NetTime::ZERO },
         traffic_until: end,
         model_channels: true,
     };
     let mut engine = Engine::new(&system, plan, options);
-    gptp::join(&mut engine, &system, end);
+    join_protocols(&mut engine, &system, plan, options.seed, end);
     if simulation.phases == Phases::Aligned && !drawn.is_multiple_of(4) {
         engine.meet_best_effort();
     }

@@ -7,7 +7,7 @@ use crate::participant::{
     ClockAdjustment, Happened, Joining, Member, Moment, NOBODY, Outgoing, Participant, Protocols,
     TOKEN, Wants, token_of, with_token,
 };
-use crate::route::Then;
+use crate::route::NextHop;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
@@ -46,19 +46,20 @@ impl Engine {
         let classes: Vec<_> = joining.iter().map(|j| usize::from(j.traffic_class)).collect();
         for joining in joining {
             assert!(protocols.member(joining.node, joining.ethertype).is_none(), "it is there");
-            protocols.members.push(Member::new(system, joining));
+            protocols.add(system, joining);
         }
         for (at, class) in classes.into_iter().enumerate() {
             let Member { node, ethertype, ports, .. } = &protocols.members[at];
             let ends = ports.iter().map(|port| {
                 let peer = system.port(system.port(*port).peer).node;
                 let heard = protocols.member(peer, *ethertype);
-                (*port, Then::Neighbour(heard.map_or(NOBODY, |member| member as u32)))
+                (*port, NextHop::Neighbour(heard.map_or(NOBODY, |member| member as u32)))
             });
             let count = ports.len() as u32;
             let first = self.routes.add_protocol(*node, class, ends);
             protocols.members[at].hops = (first..first + count).collect();
         }
+        assert!(protocols.held.len() < MAX_INDEX);
         self.probes.extend(&self.routes);
         self.sequences.resize(self.routes.flows.len(), 0);
         for node in steer {
@@ -245,18 +246,19 @@ impl Engine {
         let from = &protocols.members[member];
         let (port, hop) = (from.ports[frame.port], from.hops[frame.port]);
         let held = (hop, frame.octets, frame.token);
-        let (at, head) = protocols.ports[port.index()].held.push(at, held);
+        let lane = protocols.lane(member, port);
+        let (at, head) = protocols.held[lane as usize].push(at, held);
         if head {
-            self.events.push(at, Kind::Emit, port.0);
+            self.events.push(at, Kind::Emit, lane);
         }
     }
 
-    /// A frame of a protocol is queued at its port.
-    pub(super) fn emit_next(&mut self, port: u32) {
+    /// The head of a delay line of a protocol's frames is queued at its port.
+    pub(super) fn emit_next(&mut self, lane: u32) {
         let Some(protocols) = &mut self.protocols else { return };
-        let ((hop, octets, token), next) = protocols.ports[port as usize].held.pop();
+        let ((hop, octets, token), next) = protocols.held[lane as usize].pop();
         if let Some(at) = next {
-            self.events.push(at, Kind::Emit, port);
+            self.events.push(at, Kind::Emit, lane);
         }
         let flow = self.routes.hops[hop as usize].flow;
         let length = (octets.len() as u32 + frame::FCS.get()).max(frame::MIN_UNTAGGED.get());
@@ -296,7 +298,7 @@ impl Engine {
         if is_lost {
             return self.swallow(frame);
         }
-        if matches!(self.routes.hops[frame.hop as usize].then, Then::Neighbour(NOBODY)) {
+        if matches!(self.routes.hops[frame.hop as usize].next, NextHop::Neighbour(NOBODY)) {
             return self.payloads.release(frame.payload);
         }
         let (at, head) = lanes.heard.push(out + wire, (frame, stamp + wire));
@@ -330,8 +332,8 @@ impl Engine {
         heard.clear();
         heard.extend_from_slice(&self.payloads.get(frame.payload)[TOKEN..]);
         self.payloads.release(frame.payload);
-        let member = match self.routes.hops[frame.hop as usize].then {
-            Then::Neighbour(member) => member as usize,
+        let member = match self.routes.hops[frame.hop as usize].next {
+            NextHop::Neighbour(member) => member as usize,
             _ => unreachable!("only frames for neighbours are here"),
         };
         let port = protocols.members[member].port(protocols.peers[from as usize]);

@@ -2,7 +2,7 @@
 
 use super::study;
 use super::{GptpScenario, NODES_MAX, Sample, Stamping, Trace, simulate};
-use crate::engine::Engine;
+use crate::participant::Joining;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::limits;
@@ -83,15 +83,15 @@ fn allowance(settled: &ClockError) -> ClockError {
     ClockError { wander: most * 2, wander_period, ..ClockError::default() }
 }
 
-/// Lets gPTP take part in a run of this system up to `until`, if the description asks for it: every
-/// node of the network, with clocks that have been in sync for a while. They steer the clocks of
-/// all nodes; the grandmaster's is true time. To be called before anything has happened in the
-/// engine.
+/// What takes part in a run of this system if the description asks for it: every node of the
+/// network, with clocks that have been in sync for a while; and the nodes whose clocks they steer,
+/// which are all. The grandmaster's is true time.
 ///
 /// # Panics
 /// When the system is not one for which [`synchronise`] found nothing wrong.
-pub fn join(engine: &mut Engine, system: &System, until: NetTime) {
-    let Some(synchronisation) = system.synchronisation.filter(|it| it.in_run) else { return };
+pub(crate) fn joining(system: &System) -> (Vec<Joining>, Vec<NodeId>) {
+    let none = (Vec::new(), Vec::new());
+    let Some(synchronisation) = system.synchronisation.filter(|it| it.in_run) else { return none };
     let scenario = scenario(system, &synchronisation);
     let before = SETTLED - NetTime::ZERO;
     let instances = study::settled(system, &scenario.nodes, scenario.seed, before);
@@ -104,7 +104,7 @@ pub fn join(engine: &mut Engine, system: &System, until: NetTime) {
         joining.push(study::joining(index, instance));
         steered.push(NodeId(index as u32));
     }
-    engine.join(system, joining, until, &steered);
+    (joining, steered)
 }
 
 const HELP: &str = "shorten its path to the grandmaster, or describe its `clock` instead";

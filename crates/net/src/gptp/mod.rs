@@ -22,7 +22,8 @@
 //! after a *send_delay* drawn evenly from an interval, in order; this is also what a relay takes
 //! for a Sync and a neighbour for its response. A *link* has one delay per direction; the protocol
 //! can only assume that they are alike. In a [`GptpScenario`] there is no other traffic, and a link
-//! has no rate; in a run ([`join`]) frames share ports and links with all that the run sends.
+//! has no rate; in a run ([`join_protocols`](crate::join_protocols)) frames share ports and links
+//! with all that the run sends.
 
 mod clocks;
 mod instance;
@@ -30,7 +31,8 @@ mod oscillator;
 mod study;
 mod trace;
 
-pub use clocks::{LINK_DELAY_MAX, join, synchronise};
+pub(crate) use clocks::joining;
+pub use clocks::{LINK_DELAY_MAX, synchronise};
 pub use trace::{ErrorFigures, NodeSummary, Sample, Trace};
 
 use crate::random::{Purpose, Stream};

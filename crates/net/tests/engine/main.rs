@@ -16,3 +16,4 @@ mod seeds;
 mod shaping;
 mod simulation;
 mod streams;
+mod tcp;

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 /// A delay line: items leave in the order in which they came, none before an earlier one. Only its
 /// head has an event in the heap.
 #[derive(Debug)]
-pub(crate) struct Lane<T> {
+pub(crate) struct DelayLine<T> {
     items: VecDeque<(NetTime, T)>,
     last: NetTime,
 }
 
-impl<T> Lane<T> {
+impl<T> DelayLine<T> {
     pub(crate) const fn new() -> Self {
         Self { items: VecDeque::new(), last: NetTime::ZERO }
     }
