@@ -123,7 +123,8 @@ pub struct StreamListenerDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReasonDocument {
     /// `unlimited-traffic`, `babbling`, `overload`, `short-windows`, `preemption`, `regulator`,
-    /// `circle`, `too-long`; `not-reserved` for a channel without a reservation.
+    /// `circle`, `too-long`; `not-reserved` for a channel without a reservation, `tcp` for messages
+    /// over TCP.
     pub cause: &'static str,
     /// Where, as `node.port`; null if it is not at a port.
     pub port: Option<String>,
@@ -150,6 +151,12 @@ impl ReasonDocument {
     pub fn not_reserved() -> Self {
         let why = "it has no reservation: it travels as best effort".to_owned();
         Self { cause: "not-reserved", port: None, queue: None, why }
+    }
+
+    /// Why messages over TCP have none.
+    pub fn over_tcp() -> Self {
+        let why = "it is best effort over TCP, which waits for its timers after a loss".to_owned();
+        Self { cause: "tcp", port: None, queue: None, why }
     }
 }
 

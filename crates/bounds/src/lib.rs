@@ -108,6 +108,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         .map(|s| StreamPlan { paths: routes.of_stream(s), ..StreamPlan::default() })
         .collect();
     let noise = system.noise.iter().map(|n| routes.of_noise(n)).collect();
+    let tcp = system.tcp.iter().map(|flow| routes.of_tcp(flow)).collect();
     let mut errors = routes.errors;
     let routed = errors.is_empty();
     let scheduled = |c: &&Channel| protected && c.reserve && c.class == Class::Scheduled;
@@ -128,7 +129,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         })
         .collect();
     let (ports, refused) = reserve::reserve(system, &mut channels);
-    let plan = Plan { protected, channels, noise, streams, ports, ..Plan::default() };
+    let plan = Plan { protected, channels, noise, tcp, streams, ports, ..Plan::default() };
     let refused = refused.into_iter().chain(reserve::overloads(system, &plan));
     let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
     let admitted = refused.is_empty();

@@ -4,6 +4,7 @@ use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::stream::Stream;
 use onbeat_model::system::{Channel, NodeId, Noise, PortId, System};
+use onbeat_model::tcp::TcpFlow;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Shortest routes by number of links, by breadth-first search from each source. Where several
@@ -68,6 +69,15 @@ impl<'a> Routes<'a> {
     /// When the two hosts are not connected, which the description's check excludes.
     pub(crate) fn of_noise(&mut self, noise: &Noise) -> Path {
         self.path(noise.from, noise.to, None).expect("a checked system is connected")
+    }
+
+    /// The path of what a TCP connection sends from a host to another, and back; as noise.
+    ///
+    /// # Panics
+    /// When the two hosts are not connected, which the description's check excludes.
+    pub(crate) fn of_tcp(&mut self, flow: &TcpFlow) -> [Path; 2] {
+        [(flow.talker, flow.listener), (flow.listener, flow.talker)]
+            .map(|(from, to)| self.path(from, to, None).expect("a checked system is connected"))
     }
 
     fn shortest(&mut self, from: NodeId, to: NodeId, wanted: &Wanted<'_>) -> Option<Path> {

@@ -96,6 +96,7 @@ impl<'a> FlowNetwork<'a> {
             network.add_stream(id, babbling);
         }
         network.add_noise();
+        network.add_tcp();
         network.add_flooded();
         network.add_gptp();
         network.mark_lengths();
@@ -252,6 +253,18 @@ impl<'a> FlowNetwork<'a> {
             for port in if floods { &all } else { path } {
                 let longest = &mut self.longest[port.index()][BEST_EFFORT_QUEUE];
                 *longest = octets.max(*longest);
+                self.unlimited[port.index()][BEST_EFFORT_QUEUE] = true;
+            }
+        }
+    }
+
+    /// What a connection sends is limited by nothing that a bound could count with: each loss adds
+    /// to it.
+    fn add_tcp(&mut self) {
+        for [data, acknowledgements] in &self.plan.tcp {
+            for port in data.iter().chain(acknowledgements) {
+                let longest = &mut self.longest[port.index()][BEST_EFFORT_QUEUE];
+                *longest = frame::MAX_UNTAGGED.max(*longest);
                 self.unlimited[port.index()][BEST_EFFORT_QUEUE] = true;
             }
         }

@@ -170,9 +170,12 @@ impl Analysis<'_> {
         let floods = system.nodes.iter().any(|node| learns(&node.kind));
         let passes = |path: &[PortId]| floods || path.iter().any(|at| at.index() == port);
         let mut noise = system.noise.iter().zip(&plan.noise).filter(|(_, path)| passes(path));
+        let crosses = |paths: &[Vec<PortId>; 2]| paths.iter().flatten().any(|p| p.index() == port);
+        let mut tcp = system.tcp.iter().zip(&plan.tcp).filter(|(_, paths)| crosses(paths));
         match noise.next() {
             Some((noise, _)) => format!("noise `{}`", noise.name),
             None if floods => "best effort that bridges flood".to_owned(),
+            None if let Some((flow, _)) = tcp.next() => format!("TCP flow `{}`", flow.name),
             None => "best effort that the description does not know".to_owned(),
         }
     }

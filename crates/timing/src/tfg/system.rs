@@ -14,7 +14,7 @@ use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
 
-/// Frames that wait for a program at most, as the fabric keeps them for it.
+/// Frames that wait for a program at most, as a run keeps them for it.
 const INBOX: u32 = 1_024;
 
 /// Joins the graphs of programs, each with its position in [`System::programs`], to that of the
