@@ -8,6 +8,7 @@ use crate::result::{
     ChannelResult, Ended, ListenerResult, NetworkResult, RelativeBasis, RunResult, WakeupErrors,
 };
 use crate::statistics::Statistics;
+use crate::tcp;
 use crate::verdict;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
@@ -64,6 +65,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         channels,
         chains,
         clocks: clocks::results(system, &log.clocks),
+        tcp: tcp::results(system, log),
     })
 }
 
@@ -98,6 +100,7 @@ fn channel(
         duplicated: sum(|l| l.duplicated),
         unrecorded: joined.unrecorded(),
         latency_ns: statistics(joined.messages(), Message::latency_ns),
+        end_to_end_ns: statistics(joined.messages(), Message::end_to_end_ns),
         wakeup_error_ns: wakeup_errors(joined, network_time),
         bound_ns: planned.bound().map(Span::as_ns),
         fixed_delay_ns: described.fixed_delay.as_ns(),

@@ -1,5 +1,6 @@
 //! Brings together what the ends of a channel recorded of the same message.
 
+use crate::tcp;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Carrier, EndpointLog, Record, Role, RunLog, flag};
@@ -69,6 +70,11 @@ impl Message<'_> {
     pub fn latency_ns(&self) -> Option<i64> {
         let receive = self.listener.filter(|_| self.is_receipt())?.receive?;
         Some(ns_between(self.capture()?, receive))
+    }
+    /// Capture to the continuation after a timed read in nanoseconds, of a first receipt.
+    pub fn end_to_end_ns(&self) -> Option<i64> {
+        let wake = self.listener.filter(|_| self.is_receipt())?.wake?;
+        Some(ns_between(self.capture()?, wake))
     }
     /// From the talker's handing the frame to the network to its arrival at the listener's port.
     pub(crate) fn in_network_ns(&self) -> Option<i64> {
@@ -301,6 +307,7 @@ pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
         && log.load.iter().all(|sample| sample.noise.index() < system.noise.len())
         && plan.channels.len() == system.channels.len()
         && plan.noise.len() == system.noise.len()
+        && tcp::fits(system, log)
         && plan.ports.len() == system.ports.len()
         && plan.chains.len() == system.chains.len()
 }

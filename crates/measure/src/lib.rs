@@ -5,6 +5,7 @@
 //! RunLog ─┬─ records::encode ─→ bytes        (and back: records::decode)
 //!         └─ analyse ─→ RunResult ─→ Results ─→ JSON, docs/results.md
 //! Observed ─→ simulation::Results ─→ JSON
+//! federation::Results ─→ JSON
 //! measurement::Measurement ─→ JSON, and back
 //! compare::Subject, twice ─→ compare::Comparison ─→ JSON
 //! segments::Samples ─→ segments::Measured ─→ JSON, the file of execution times
@@ -16,6 +17,7 @@ mod chains;
 mod clocks;
 pub mod compare;
 pub mod contract;
+pub mod federation;
 pub mod join;
 pub mod measurement;
 pub mod records;
@@ -24,6 +26,7 @@ pub mod segments;
 pub mod simulation;
 mod statistics;
 mod stepped;
+pub mod tcp;
 mod verdict;
 
 pub use analysis::{Mismatch, analyse};
@@ -33,3 +36,4 @@ pub use result::{
     Results, RunResult, VERSION, Verdict, WakeupErrors, schema,
 };
 pub use statistics::{Signed, Statistics};
+pub use tcp::TcpResult;

@@ -1,8 +1,8 @@
-//! The binary record file: all that one run recorded, version 2 or 3.
+//! The binary record file: all that one run recorded, version 2, 3 or 4.
 //!
 //! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
 //!
-//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 or 3
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 4
 //! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
 //!    protected (u8: 0, 1)
 //! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
@@ -15,15 +15,21 @@
 //! 7. load: how many samples (u64); each: noise source (u32), start (i64 ns), bits offered (u64),
 //!    bits delivered (u64)
 //!
-//! 8. version 3 only, clocks that gPTP steered: how many (u32); each: node (u32), the error that
+//! 8. from version 3, clocks that gPTP steered: how many (u32); each: node (u32), the error that
 //!    the plan counts with (i64 ns), the errors before, during and after faults (each u8: 0 none;
 //!    1, then against true time and against the grandmaster's clock, i64 ns each), the first fault
 //!    (u8; 1, then i64 ns), when beyond the plan (u8; 1, then the first and the last time, i64 ns
 //!    each), whether still (u8), whose time (u8; 1, then u32), how many samples (u32); each: when
 //!    (i64 ns), by how much ahead (i64 ns), whose time (u8; 1, then u32)
 //!
+//! 9. version 4 only, messages over TCP: how many flows (u32); each: unrecorded, segments, of these
+//!    retransmitted, timeouts, fast retransmits, acknowledgements (u64 each), whether the
+//!    connection was given up (u8), how many messages (u64); each: tag, capture, receipt, handling
+//!    (i64 ns each, the least if it was not)
+//!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
-//! sample. A file is of version 2 if no clock was steered.
+//! part. A file is of version 4 if it has messages over TCP, else of version 3 if a clock was
+//! steered, else of version 2.
 //!
 //! A file of version 1 has no part 3; it is read as one of the emulated network.
 //!
@@ -31,6 +37,7 @@
 //! its length (u64), each with what the ends recorded since the one before.
 
 mod recorded_clocks;
+mod recorded_tcp;
 
 use onbeat_model::name::is_name;
 use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
@@ -39,7 +46,9 @@ use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"onbeat\0\n";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+/// The version without messages over TCP.
+const WITHOUT_TCP: u32 = 3;
 /// The version without clocks that are steered.
 const WITHOUT_CLOCKS: u32 = 2;
 /// The version before files said which network it was.
@@ -77,7 +86,11 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     let records: usize = log.ends.iter().map(|e| END_MIN + e.records.len() * Record::SIZE).sum();
     let mut out = Vec::with_capacity(128 + records + log.load.len() * SAMPLE);
     out.extend(MAGIC);
-    let version = if log.clocks.is_empty() { WITHOUT_CLOCKS } else { VERSION };
+    let version = match () {
+        () if !log.tcp.is_empty() => VERSION,
+        () if !log.clocks.is_empty() => WITHOUT_TCP,
+        () => WITHOUT_CLOCKS,
+    };
     out.extend(version.to_le_bytes());
     put_text(&mut out, &log.scenario);
     out.extend(log.seed.to_le_bytes());
@@ -103,8 +116,11 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
         out.extend(sample.offered_bits.to_le_bytes());
         out.extend(sample.delivered_bits.to_le_bytes());
     }
-    if !log.clocks.is_empty() {
+    if version >= WITHOUT_TCP {
         recorded_clocks::put(&mut out, &log.clocks);
+    }
+    if version == VERSION {
+        recorded_tcp::put(&mut |octets| out.extend_from_slice(octets), &log.tcp);
     }
     out
 }
@@ -145,7 +161,12 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         },
         ends: input.ends()?,
         load: input.load()?,
-        clocks: if version == VERSION { input.clocks()? } else { Vec::new() },
+        clocks: match version {
+            VERSION => input.clocks(true)?,
+            WITHOUT_TCP => input.clocks(false)?,
+            _ => Vec::new(),
+        },
+        tcp: if version == VERSION { input.tcp()? } else { Vec::new() },
     };
     if input.0.is_empty() { Ok(log) } else { Err(Error::Trailing(input.0.len())) }
 }
@@ -192,12 +213,15 @@ fn is_continued(run: &RunLog, next: &RunLog) -> bool {
     settings(run) == settings(next) && run.network == next.network && ends(run) == ends(next)
 }
 
-/// SHA-256, in hexadecimal, over what the run's ends recorded and when it ended, in the order and
-/// form of the record file. Settings, load samples, the reason of an early end and everything of
-/// the machine that ran it are left out.
+/// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP and when it ended,
+/// in the order and form of the record file. Settings, load samples, the reason of an early end and
+/// everything of the machine that ran it are left out.
 pub fn record_hash(log: &RunLog) -> String {
     let mut hash = Sha256::new();
     put_ends(&mut |octets| hash.update(octets), &log.ends);
+    if !log.tcp.is_empty() {
+        recorded_tcp::put(&mut |octets| hash.update(octets), &log.tcp);
+    }
     match &log.ending {
         Ending::Complete => hash.update([0]),
         Ending::Early { at, .. } => {

@@ -4,6 +4,7 @@
 use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
 use crate::statistics::Statistics;
+use crate::tcp::TcpResult;
 use onbeat_model::record::Carrier;
 use onbeat_model::system::{System, TimeMode, TransportKind};
 use schemars::JsonSchema;
@@ -71,6 +72,9 @@ pub struct RunResult {
     /// The clocks that gPTP steered in the run, hosts first, then bridges; absent if it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockResult>,
+    /// Messages over TCP, in the order of the description; absent if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpResult>,
 }
 
 /// What carried a run's frames.
@@ -164,6 +168,10 @@ pub struct ChannelResult {
     pub unrecorded: u64,
     /// Capture (talker's clock) to receipt (listener's clock); null when nothing was received.
     pub latency_ns: Option<Statistics>,
+    /// Capture (talker's clock) to the instant at which a timed read continued (listener's clock):
+    /// what a value's user sees. Null where no listener read so.
+    #[serde(default)]
+    pub end_to_end_ns: Option<Statistics>,
     /// How exactly both ends woke.
     pub wakeup_error_ns: WakeupErrors,
     /// The plan's worst case over all listeners; null without a reservation.

@@ -88,7 +88,9 @@ impl<'a> Reach<'a> {
         let streams = system.streams.iter().zip(&plan.streams);
         let streams = streams.map(|(s, plan)| (Some(s.talker), plan.paths.concat().concat()));
         let noise = plan.noise.iter().map(|ports| (None, ports.clone()));
-        channels.chain(streams).chain(noise).collect()
+        let tcp = system.tcp.iter().zip(&plan.tcp);
+        let tcp = tcp.map(|(flow, paths)| (Some(flow.talker), paths.concat()));
+        channels.chain(streams).chain(noise).chain(tcp).collect()
     }
 
     /// Whether a talker goes by a clock that steps.

@@ -5,7 +5,8 @@ use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
 use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::tcp::{TcpMessage, TcpObserved};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use proptest::prelude::*;
 
 /// Where the file continues after its magic and its version.
@@ -99,6 +100,35 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_tcp()(
+        messages in proptest::collection::vec(any::<(i64, i64, Option<i64>, Option<i64>)>(), 0..4),
+        counts in any::<[u64; 6]>(),
+        failed in any::<bool>(),
+    ) -> TcpObserved {
+        // The least instant stands for none.
+        let at = |ns: Option<i64>| ns.filter(|ns| *ns != i64::MIN).map(SyncedTime::from_ns);
+        let message = |(tag, capture, receive, handled)| TcpMessage {
+            tag: SyncedTime::from_ns(tag),
+            capture: SyncedTime::from_ns(capture),
+            receive: at(receive),
+            handled: at(handled),
+        };
+        let [unrecorded, segments, retransmitted, timeouts, fast_retransmits, acknowledgements] =
+            counts;
+        TcpObserved {
+            messages: messages.into_iter().map(message).collect(),
+            unrecorded,
+            segments,
+            retransmitted,
+            timeouts,
+            fast_retransmits,
+            acknowledgements,
+            failed,
+        }
+    }
+}
+
+prop_compose! {
     fn any_log()(
         scenario in "[A-Za-z0-9_-]{0,20}",
         seed in any::<u64>(),
@@ -111,6 +141,7 @@ prop_compose! {
         ending in any_ending(),
         lag in any::<Option<i64>>(),
         clocks in proptest::collection::vec(any_clock(), 0..3),
+        tcp in proptest::collection::vec(any_tcp(), 0..3),
     ) -> RunLog {
         RunLog {
             scenario,
@@ -124,6 +155,7 @@ prop_compose! {
             ending,
             lag_max: lag.map(Span::from_ns),
             clocks,
+            tcp,
         }
     }
 }
@@ -194,8 +226,8 @@ fn other_files_versions_and_trailing_octets_are_named() {
     let log = common::log(&common::system(&[], &[], Vec::new()));
     assert_eq!(decode(b"{\"version\": 1}"), Err(Error::Magic));
     let mut newer = encode(&log);
-    newer[8] = 4;
-    assert_eq!(decode(&newer), Err(Error::Version(4)));
+    newer[8] = 5;
+    assert_eq!(decode(&newer), Err(Error::Version(5)));
     let mut longer = encode(&log);
     longer.push(0);
     assert_eq!(decode(&longer), Err(Error::Trailing(1)));

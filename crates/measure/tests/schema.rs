@@ -49,3 +49,13 @@ fn the_committed_schema_of_comparisons_has_not_drifted() {
          schema/comparison.schema.json` makes it again"
     );
 }
+
+#[test]
+fn the_committed_schema_of_simulations_of_federations_has_not_drifted() {
+    let committed = include_str!("../../../schema/lf-simulation.schema.json");
+    assert!(
+        committed == onbeat_measure::federation::schema(),
+        "schema/lf-simulation.schema.json has drifted; `onbeat schema lf-simulation > \
+         schema/lf-simulation.schema.json` makes it again"
+    );
+}

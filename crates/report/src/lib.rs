@@ -5,8 +5,8 @@
 //! System, Plan ─→ plan::{summary, table, bounds}
 //! RunResult ─┬─ run::table
 //!            └─ run::html ─→ one file
-//! simulation::Results, measurement::Measurement, compare::Comparison, segments::Measured
-//!            ─→ a table, a page
+//! simulation::Results, federation::Results, measurement::Measurement, compare::Comparison,
+//! segments::Measured ─→ a table, a page
 //! Study ─→ timing::{html, svg, dot, json, table}
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
@@ -15,6 +15,7 @@ mod badge;
 mod clocks;
 pub mod comparison;
 mod csv;
+pub mod federation;
 pub mod grid;
 pub mod measurement;
 mod page;

@@ -2,7 +2,7 @@
 
 use crate::common::plan;
 use crate::common::small::{log_of, one_channel, only_on, run, two_listeners};
-use onbeat_model::system::{ChannelId, Quantity, Reference};
+use onbeat_model::system::{ChannelId, Quantity, Reference, Subject};
 use onbeat_model::time::Span;
 use onbeat_report::csv;
 use onbeat_report::run::{RowKind, rows};
@@ -21,13 +21,14 @@ fn the_table_shows_published_figures_below_the_run_they_belong_to() {
     system.references = vec![Reference {
         source: "Somebody 2023, Table 7".into(),
         scenario: "noise".into(),
-        channel: ChannelId(0),
+        of: Subject::Channel(ChannelId(0)),
         quantity: Quantity::Latency,
         max: Some(Span::from_ns(4_196_900)),
         min: None,
         avg: Some(Span::from_ns(126_200)),
         stddev: None,
         lost_per_mille: Some(483),
+        note: None,
     }];
     let mut log = log_of(&system, &[Some(100), None]);
     let plain = run(&system, &plan, &log);

@@ -42,11 +42,11 @@ fn put_node(out: &mut Vec<u8>, node: Option<NodeId>) {
 }
 
 impl Input<'_> {
-    pub(super) fn clocks(&mut self) -> Result<Vec<ClockObserved>, Error> {
+    pub(super) fn clocks(&mut self, may_be_none: bool) -> Result<Vec<ClockObserved>, Error> {
         let count = self.u32()?;
         let count = self.count(count.into(), CLOCK_MIN)?;
         // Without any, the file would be of the version before.
-        if count == 0 {
+        if count == 0 && !may_be_none {
             return Err(Error::Value("the number of clocks"));
         }
         (0..count).map(|_| self.clock()).collect()

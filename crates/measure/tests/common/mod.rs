@@ -135,6 +135,7 @@ pub(crate) fn log(system: &System) -> RunLog {
         ending: Ending::Complete,
         lag_max: None,
         clocks: Vec::new(),
+        tcp: Vec::new(),
     }
 }
 

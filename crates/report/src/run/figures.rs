@@ -57,7 +57,7 @@ impl Latency {
 
 /// Of each part of the time, the first lowest and the first highest value. `points` are in order
 /// of time, and so is what is kept.
-fn extremes(points: &[(i64, i64)], part_ns: i64) -> Vec<(i64, i64)> {
+pub(super) fn extremes(points: &[(i64, i64)], part_ns: i64) -> Vec<(i64, i64)> {
     let same_part = |a: &(i64, i64), b: &(i64, i64)| a.0 / part_ns == b.0 / part_ns;
     let mut kept = Vec::new();
     for part in points.chunk_by(same_part) {
@@ -269,6 +269,7 @@ mod tests {
             ending: Ending::Complete,
             lag_max: None,
             clocks: Vec::new(),
+            tcp: Vec::new(),
         };
         let expected = Load {
             at_us: vec![0, 1_000, 2_000],

@@ -1,6 +1,8 @@
 //! What runs measured beside what was promised: a table for a terminal, and one self-contained
 //! page.
 
+mod accuracy;
+mod end_to_end;
 mod figures;
 mod table;
 mod view;

@@ -1,13 +1,17 @@
 //! What a terminal shows of runs: what was measured, and published figures beside.
 
+use super::{accuracy, end_to_end};
 use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
 use crate::text::{grouped, per_mille, percent, us};
 use comfy_table::{Cell, CellAlignment};
 use onbeat_measure::{
     ChainResult, ChannelResult, Ended, NetworkName, NetworkResult, Results, RunResult, Statistics,
+    TcpResult,
 };
-use onbeat_model::system::{ChannelId, Quantity, Reference, System, TimeMode, TransportKind};
+use onbeat_model::system::{
+    ChannelId, Quantity, Reference, Subject, System, TcpId, TimeMode, TransportKind,
+};
 use onbeat_model::time::Span;
 use std::fmt::Write;
 
@@ -47,32 +51,39 @@ pub struct Row {
     pub cells: [String; HEADINGS.len()],
 }
 
-/// One row per run and channel, each followed by the published latencies of the same scenario and
-/// channel; then one per chain.
+/// One row per run and channel or TCP flow, each followed by the published latencies of the same
+/// scenario and channel or flow; then one per chain.
 pub fn rows(system: &System, runs: &[RunResult]) -> Vec<Row> {
     let mut rows = Vec::new();
     for run in runs {
         for (id, channel) in (0..).map(ChannelId).zip(&run.channels) {
             rows.push(measured(run, channel));
-            let published = references(system, &run.scenario, id, Quantity::Latency);
+            let of = Subject::Channel(id);
+            let published = references(system, &run.scenario, of, Quantity::Latency);
             rows.extend(published.map(|r| reference(r, &channel.name)));
+        }
+        for (id, flow) in (0..).map(TcpId).zip(&run.tcp) {
+            rows.push(of_tcp(run, flow));
+            let of = Subject::Tcp(id);
+            let published = references(system, &run.scenario, of, Quantity::Latency);
+            rows.extend(published.map(|r| reference(r, &flow.name)));
         }
         rows.extend(run.chains.iter().map(|chain| of_chain(run, chain)));
     }
     rows
 }
 
-/// The published figures of one quantity of one channel in one scenario.
+/// The published figures of one quantity of one thing in one scenario.
 pub(crate) fn references<'a>(
     system: &'a System,
     scenario: &'a str,
-    channel: ChannelId,
+    of: Subject,
     quantity: Quantity,
 ) -> impl Iterator<Item = &'a Reference> {
     system
         .references
         .iter()
-        .filter(move |r| r.scenario == scenario && r.channel == channel && r.quantity == quantity)
+        .filter(move |r| r.scenario == scenario && r.of == of && r.quantity == quantity)
 }
 
 /// What a run without a scenario is called.
@@ -119,6 +130,28 @@ fn of_chain(run: &RunResult, chain: &ChainResult) -> Row {
         latency(|s| s.stddev),
         chain.bound_ns.map_or(String::new(), us),
         chain.verdict.as_str().to_owned(),
+    ];
+    Row { kind: RowKind::Measured, cells }
+}
+
+fn of_tcp(run: &RunResult, flow: &TcpResult) -> Row {
+    let latency = |of| figure_of(flow.latency_ns.as_ref(), of);
+    let lost = match flow.lost.saturating_add(flow.unfinished) {
+        0 => "0".to_owned(),
+        lost => format!("{} ({})", grouped(lost), percent(lost, flow.sent)),
+    };
+    let cells = [
+        scenario_name(&run.scenario).to_owned(),
+        network_name(run),
+        format!("{} (TCP)", flow.name),
+        grouped(flow.sent),
+        lost,
+        latency(|s| s.max),
+        latency(|s| s.min),
+        latency(|s| s.avg),
+        latency(|s| s.stddev),
+        String::new(),
+        flow.verdict.as_str().to_owned(),
     ];
     Row { kind: RowKind::Measured, cells }
 }
@@ -202,6 +235,42 @@ pub fn programs(system: &System, results: &Results) -> String {
     results.runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
 }
 
+/// The tables of which the description has published figures: end to end, and clocks.
+fn further(system: &System, results: &Results) -> String {
+    let runs: Vec<_> = results.runs.iter().collect();
+    let mut text = String::new();
+    let mut add = |title: &str, headings: &[&str], texts: usize, rows: Vec<Vec<String>>| {
+        if rows.is_empty() {
+            return;
+        }
+        let mut grid = grid(headings);
+        for cells in rows {
+            let cells = cells.into_iter().enumerate().map(|(column, text)| {
+                let side = if column < texts { CellAlignment::Left } else { CellAlignment::Right };
+                Cell::new(text).set_alignment(side)
+            });
+            grid.add_row(cells);
+        }
+        let _ = write!(text, "\n\n{title}:\n{}", ruled(&grid));
+    };
+    let name = |is_published, mut cells: Vec<String>| {
+        if is_published {
+            cells[0] = format!("↳ {}", cells[0]);
+        }
+        cells
+    };
+    let rows = end_to_end::rows(system, &runs);
+    let rows = rows.into_iter().map(|row| name(row.is_published, row.cells)).collect();
+    add("End to end, in µs", &end_to_end::HEADINGS, end_to_end::TEXTS, rows);
+    let rows = accuracy::rows(system, &runs).into_iter();
+    let rows = rows.map(|(is_published, cells)| name(is_published, cells)).collect();
+    add("Errors of clocks, in ns", &accuracy::HEADINGS, accuracy::TEXTS, rows);
+    for (number, note) in end_to_end::notes(system).iter().enumerate() {
+        let _ = write!(text, "\n[{}] {note}", number + 1);
+    }
+    text
+}
+
 /// What the runs measured, beside what was promised and what others published. The sources of the
 /// published figures stand below the table, which keeps it narrow.
 pub fn table(system: &System, results: &Results) -> String {
@@ -230,6 +299,7 @@ pub fn table(system: &System, results: &Results) -> String {
         grid.add_row(cells);
     }
     let mut text = format!("{}\n{sources}", ruled(&grid)).trim_end().to_owned();
+    text += &further(system, results);
     for run in &results.runs {
         if let Some(clocks) = clock_table(&run.clocks) {
             let name = scenario_name(&run.scenario);

@@ -2,18 +2,20 @@
 
 use super::figures::{Density, Latency, Load};
 use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
+use super::{accuracy, end_to_end};
 use crate::badge::{VerdictCount, class, verdict_counts};
 use crate::clocks::ClockChart;
 use crate::text::{counted, grouped, per_mille, percent, us};
 use crate::topology::{COLOURS, Picture, picture};
 use onbeat_measure::join::{self, Joined, Message};
 use onbeat_measure::{
-    ChainResult, ChannelResult, Ended, NetworkName, RelativeBasis, RunResult, Statistics, Verdict,
+    ChainResult, ChannelResult, Ended, NetworkName, RelativeBasis, RunResult, Statistics,
+    TcpResult, Verdict,
 };
 use onbeat_model::plan::{Bound, ChannelPlan, Plan};
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{
-    ChannelId, Class, NodeKind, PortId, Quantity, Reference, System, TimeMode,
+    ChannelId, Class, NodeKind, PortId, Quantity, Reference, Subject, System, TimeMode,
 };
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -27,6 +29,9 @@ pub(super) struct View {
     verdicts: Vec<VerdictCount>,
     runs: Vec<Run>,
     latencies: Vec<Row>,
+    end_to_end: Vec<Row>,
+    accuracy: Vec<Row>,
+    notes: Vec<String>,
     wakeups: Vec<Row>,
     chains: Vec<Row>,
     picture: Option<Picture>,
@@ -58,6 +63,8 @@ struct Run {
     programs: Option<String>,
     cards: Vec<Card>,
     latencies: Vec<Figure>,
+    /// End to end over time.
+    end_to_end: Vec<end_to_end::Chart>,
     wakeups: Vec<WakeupFigures>,
     settings: Vec<(&'static str, String)>,
     hash: String,
@@ -165,6 +172,15 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         verdicts: verdict_counts(&verdicts),
         runs: views,
         latencies: results().flat_map(|r| latency_rows(system, r)).collect(),
+        end_to_end: end_to_end::rows(system, &results().collect::<Vec<_>>())
+            .into_iter()
+            .map(|row| Row { reference: row.is_published, cells: row.cells })
+            .collect(),
+        accuracy: accuracy::rows(system, &results().collect::<Vec<_>>())
+            .into_iter()
+            .map(|(reference, cells)| Row { reference, cells })
+            .collect(),
+        notes: end_to_end::notes(system),
         wakeups: results().flat_map(|r| wakeup_rows(system, r)).collect(),
         chains: results().flat_map(chain_rows).collect(),
         picture: any_plan.map(|plan| picture(system, plan)),
@@ -253,8 +269,9 @@ fn run(
             }
         },
         programs: result.channels.is_empty().then(|| programs(system, result)),
-        cards: channels.chain(chains).collect(),
+        cards: channels.chain(result.tcp.iter().map(tcp_card)).chain(chains).collect(),
         latencies,
+        end_to_end: end_to_end::charts(system, result, log),
         wakeups,
         settings: settings(result),
         hash: result.record_hash.clone(),
@@ -400,6 +417,36 @@ fn chain_card(chain: &ChainResult) -> Card {
     }
 }
 
+fn tcp_card(flow: &TcpResult) -> Card {
+    let max =
+        flow.latency_ns.map_or("nothing received".into(), |f| format!("max {} µs", us(f.max)));
+    let missing = match flow.lost.saturating_add(flow.unfinished) {
+        0 => "none lost".to_owned(),
+        missing => format!("{} not there at the end", grouped(missing)),
+    };
+    let again = format!(
+        "{} of {} sent again, {}",
+        grouped(flow.retransmitted),
+        counted(flow.segments as usize, "segment", "segments"),
+        counted(flow.timeouts as usize, "timeout", "timeouts"),
+    );
+    Card {
+        name: flow.name.clone(),
+        kind: "TCP",
+        class: class(flow.verdict),
+        verdict: flow.verdict.as_str(),
+        reason: flow.verdict_reason.clone(),
+        measured: format!(
+            "{max} · {} sent, {missing}, {} late; {again}",
+            grouped(flow.sent),
+            grouped(flow.late)
+        ),
+        promised: None,
+        share: 0,
+        bounds: Vec::new(),
+    }
+}
+
 /// How much of a promise was needed.
 fn used(measured: Option<i64>, promised: i64) -> String {
     let [measured, promised] = [measured.unwrap_or(0), promised].map(|ns| ns.max(0) as u64);
@@ -539,7 +586,8 @@ fn latency_rows(system: &System, run: &RunResult) -> Vec<Row> {
         cells.extend(six(channel.latency_ns.as_ref(), |s| s.max));
         cells.push(loss_share(channel.lost, channel.received));
         rows.push(Row { reference: false, cells });
-        for reference in references(system, &run.scenario, id, Quantity::Latency) {
+        let of = Subject::Channel(id);
+        for reference in references(system, &run.scenario, of, Quantity::Latency) {
             let mut cells = vec![reference.source.clone(), channel.name.clone()];
             cells.extend(published(reference));
             cells.push(reference.lost_per_mille.map_or("–".into(), per_mille));
@@ -562,7 +610,8 @@ fn wakeup_rows(system: &System, run: &RunResult) -> Vec<Row> {
             let mut cells = vec![label(run), channel.name.clone(), name.to_owned()];
             cells.extend(six(Some(figures), Statistics::largest_deviation));
             rows.push(Row { reference: false, cells });
-            for reference in references(system, &run.scenario, id, quantity) {
+            let of = Subject::Channel(id);
+            for reference in references(system, &run.scenario, of, quantity) {
                 let source = reference.source.clone();
                 let mut cells = vec![source, channel.name.clone(), name.to_owned()];
                 cells.extend(published(reference));
@@ -628,12 +677,17 @@ fn routes(system: &System, plan: &Plan) -> Vec<Route> {
             .map(|(ports, to)| path(ports, name(*to)))
             .collect(),
     });
+    let tcp = system.tcp.iter().zip(&plan.tcp).map(|(flow, [data, acknowledgements])| Route {
+        name: format!("{} (TCP)", flow.name),
+        colour: None,
+        paths: vec![path(data, name(flow.listener)), path(acknowledgements, name(flow.talker))],
+    });
     let noise = system.noise.iter().zip(&plan.noise).map(|(noise, ports)| Route {
         name: noise.name.clone(),
         colour: None,
         paths: vec![path(ports, name(noise.to))],
     });
-    channels.chain(noise).collect()
+    channels.chain(tcp).chain(noise).collect()
 }
 
 fn reservations(system: &System, plan: &Plan) -> Vec<Row> {

@@ -1,7 +1,7 @@
 //! The graph as SVG, in the shapes of the paper.
 
-use super::lane::{Edge, is_great};
 use super::layout::{Frame, Layout, NodeIndex, layout};
+use super::swimlane::{Edge, is_great};
 use super::words::{self, is_best_effort, kind_of_channel, letter};
 use crate::page::environment;
 use crate::topology::shortened;

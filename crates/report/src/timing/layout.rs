@@ -2,7 +2,7 @@
 //! their hosts, hosts in rows ("shelves"); and the ways of channels between lanes. These run in the
 //! gaps beside lanes ("gutters") and between shelves ("corridors"), so that none crosses a name.
 
-use super::lane::{Edge, HALF, Lane, is_great, lane};
+use super::swimlane::{Edge, HALF, Swimlane, is_great, lane};
 use onbeat_model::graph::Graph;
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ pub(super) fn layout(
     width: &impl Fn(usize, Option<usize>) -> i32,
     wires: &[(NodeIndex, NodeIndex)],
 ) -> Layout {
-    let lanes: Vec<Lane> = graph.tasks.iter().map(lane).collect();
-    let of_lane = |(task, lane): (usize, &Lane)| {
+    let lanes: Vec<Swimlane> = graph.tasks.iter().map(lane).collect();
+    let of_lane = |(task, lane): (usize, &Swimlane)| {
         let labels = lane.labels.iter().enumerate();
         let ends = labels.map(|(node, from)| from + width(task, Some(node)) + 6);
         ends.max().unwrap_or(0).max(width(task, None) + 20).max(LANE_WIDTH)
@@ -84,7 +84,7 @@ struct Shelves {
 
 impl Shelves {
     /// Hosts one after the other, as many on a shelf as there is room for.
-    fn fill(graph: &Graph, widths: &[i32], lanes: &[Lane]) -> Self {
+    fn fill(graph: &Graph, widths: &[i32], lanes: &[Swimlane]) -> Self {
         let mut hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (number, task) in graph.tasks.iter().enumerate() {
             hosts.entry(task.host).or_default().push(number);
@@ -118,7 +118,12 @@ impl Shelves {
     }
 
     /// Which way a wire takes.
-    fn route(&self, graph: &Graph, (from, to): (NodeIndex, NodeIndex), lanes: &[Lane]) -> Route {
+    fn route(
+        &self,
+        graph: &Graph,
+        (from, to): (NodeIndex, NodeIndex),
+        lanes: &[Swimlane],
+    ) -> Route {
         let [(a, p), (b, q)] = [from, to].map(|(task, _)| self.of[task]);
         let (out, into) = match () {
             () if a != b || p < q => (p + 1, q),
@@ -319,7 +324,7 @@ impl Plan {
     fn layout(
         &self,
         graph: &Graph,
-        lanes: &[Lane],
+        lanes: &[Swimlane],
         widths: &[i32],
         shelves: &Shelves,
         routes: &[Route],

@@ -10,7 +10,6 @@ mod dot;
 mod draw;
 #[cfg(test)]
 mod geometry;
-mod lane;
 mod layout;
 mod page;
 mod schedules;
@@ -18,6 +17,7 @@ mod schedules;
 #[path = "../../tests/common/studies.rs"]
 #[allow(dead_code, reason = "the tests of the whole crate use the rest")]
 mod studies;
+mod swimlane;
 mod table;
 mod words;
 

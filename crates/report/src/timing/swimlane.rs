@@ -28,7 +28,7 @@ pub(super) struct Edge {
 
 /// Places of one task's nodes and the edges between them.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct Swimlane {
     /// Of each node: the middle of its shape.
     pub(super) nodes: Vec<(i32, i32)>,
     /// Its edges.
@@ -50,7 +50,7 @@ pub(super) fn half(kind: &NodeKind) -> i32 {
 }
 
 /// Lays out a task.
-pub(super) fn lane(task: &Task) -> Lane {
+pub(super) fn lane(task: &Task) -> Swimlane {
     let order = order(task);
     let mut row_of = vec![0; task.nodes.len()];
     for (row, node) in order.iter().enumerate() {
@@ -87,7 +87,7 @@ pub(super) fn lane(task: &Task) -> Lane {
         }
     }
     let labels = rightmost.into_iter().map(|column| x(column) + BESIDE).collect();
-    Lane { nodes, edges, labels, height: height + 8 }
+    Swimlane { nodes, edges, labels, height: height + 8 }
 }
 
 /// All edges, each once.
