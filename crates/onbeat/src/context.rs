@@ -9,7 +9,7 @@
 //! what each call waits for. When the run is over, every call returns [`ChannelError::Stopped`].
 
 use crate::clock::MonoTime;
-use crate::coordinator::client::{self, SetupError, ThreadTicket};
+use crate::coordinator::client::{self, AnnouncedThread, SetupError};
 use crate::coordinator::protocol::{self, ENVIRONMENT, OLD_ENVIRONMENT, Work};
 use crate::interface::context::INTERFACE;
 use crate::interface::{self, InterfaceContext, InterfaceIo};
@@ -167,7 +167,7 @@ impl Context {
     }
 
     /// Announces a thread that is about to be created; on an interface this has no effect.
-    pub fn announce(&self) -> Result<Option<ThreadTicket>, ChannelError> {
+    pub fn announce(&self) -> Result<Option<AnnouncedThread>, ChannelError> {
         match self {
             Self::Run(context) => context.announce().map(Some),
             Self::Interface(_) => Ok(None),

@@ -506,7 +506,7 @@ mod tests {
     fn what_one_side_records_the_other_collects_up_to_the_capacity() {
         let memory = create(3).expect("memory");
         let mut program = SharedLog::map(&memory, 3).expect("a mapping");
-        let fabric = SharedLog::map(&memory, 3).expect("a mapping");
+        let run = SharedLog::map(&memory, 3).expect("a mapping");
         for sequence in 0..5 {
             program.push(&record(sequence));
             program.amend(&Record { flags: 1, ..record(sequence) });
@@ -517,11 +517,11 @@ mod tests {
         program.other_talker(&from);
         drop(program);
         let expected: Vec<Record> = (0..3).map(|s| Record { flags: 1, ..record(s) }).collect();
-        assert_eq!(fabric.records(), expected);
+        assert_eq!(run.records(), expected);
         let rejected = [0, 0, 1, 0, 3];
-        assert_eq!(fabric.last_other_talker(), Some(from));
+        assert_eq!(run.last_other_talker(), Some(from));
         let counters = Counters { sent: 5, unrecorded: 2, rejected, ..Counters::default() };
-        assert_eq!(fabric.counters(), counters);
+        assert_eq!(run.counters(), counters);
     }
 
     #[test]

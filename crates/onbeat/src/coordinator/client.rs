@@ -253,7 +253,7 @@ pub struct RunContext {
 
 /// What one thread hands to another that it creates. Dropped, there is no such thread.
 #[derive(Debug)]
-pub struct ThreadTicket {
+pub struct AnnouncedThread {
     ticket: u32,
     socket: OwnedFd,
 }
@@ -497,7 +497,7 @@ impl RunContext {
     }
 
     /// Announces a thread that is about to be created.
-    pub fn announce(&self) -> Result<ThreadTicket, ChannelError> {
+    pub fn announce(&self) -> Result<AnnouncedThread, ChannelError> {
         self.shared.start()?;
         let (ticket, socket) = with_control(|control| {
             control.ask_for_ticket(&Request::Announce).map_err(|error| match error {
@@ -505,7 +505,7 @@ impl RunContext {
                 _ => ChannelError::Disconnected,
             })
         })?;
-        Ok(ThreadTicket { ticket, socket })
+        Ok(AnnouncedThread { ticket, socket })
     }
 
     /// Waits, in the time of the run, until an announced thread has ended.
@@ -517,7 +517,7 @@ impl RunContext {
     }
 }
 
-impl ThreadTicket {
+impl AnnouncedThread {
     /// Names the thread for [`Context::wait_for`].
     pub fn number(&self) -> u32 {
         self.ticket
@@ -780,6 +780,14 @@ impl ChannelIo for CoordinatorIo {
                 socket::send(own, &parts).map_err(|_| ChannelError::Disconnected)
             }
         }
+    }
+
+    fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
+        if self.own.is_some() {
+            self.sleep_until(at)?;
+            return self.send(frame);
+        }
+        with_control(|control| control.ask(&Request::Launch(self.end, at, frame)).map(|_| ()))
     }
 
     fn receive(

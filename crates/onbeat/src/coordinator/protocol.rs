@@ -16,8 +16,11 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// The old name of that variable: programs are given both, and read the new one first. So programs
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
-/// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 9;
+/// Version of this protocol; a program of another is refused at its first message.
+pub const VERSION: u16 = 10;
+/// The oldest version that is understood: what came since are requests that its programs do not
+/// make.
+pub const OLDEST_VERSION: u16 = 9;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -49,6 +52,9 @@ pub enum Request<'a> {
     Work(Work),
     /// Sends a frame on an end. Not answered.
     Send(u32, &'a [u8]),
+    /// Sends a frame on an end when the node's clock reads this. Answered when the thread, which
+    /// sleeps until then, has woken.
+    Launch(u32, SyncedTime, &'a [u8]),
     /// Receives a frame on an end.
     Receive(u32, Timeout),
     /// Waits until one of these ends has a frame.
@@ -368,6 +374,7 @@ impl<'a> Request<'a> {
                 .u8(work.priority)
                 .i64(work.deadline.as_ns()),
             Self::Send(end, frame) => to.u8(6).u32(end).rest(frame),
+            Self::Launch(end, at, frame) => to.u8(16).u32(end).i64(at.as_ns()).rest(frame),
             Self::Receive(end, patience) => to.u8(7).u32(end).patience(patience),
             Self::Select(ends, patience) => to.u8(11).patience(patience).rest(ends.0),
             Self::Close(end) => to.u8(14).u32(end),
@@ -419,6 +426,7 @@ impl<'a> Request<'a> {
             13 => Self::Unpark(from.i64()? as u64),
             14 => Self::Close(from.u32()?),
             15 => Self::Begin(from.u32()?),
+            16 => Self::Launch(from.u32()?, SyncedTime::from_ns(from.i64()?), from.rest()),
             _ => return Err(ProtocolViolation),
         };
         from.end(request)
@@ -591,6 +599,7 @@ mod tests {
                 ..Work::of(Span::ZERO)
             }),
             Request::Send(1, &[9; MAX_FRAME]),
+            Request::Launch(1, SyncedTime::from_ns(-5), &[9; MAX_FRAME]),
             Request::Receive(2, Timeout::None),
             Request::Receive(2, Timeout::Until(SyncedTime::MAX)),
             Request::Receive(2, Timeout::Endless),

@@ -1,6 +1,7 @@
 //! The ends of channels that programs have opened, and what was delivered to them.
 
 use crate::coordinator::socket_queue::SocketQueue;
+use crate::coordinator::table::{EndpointId, ProgramId};
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
@@ -24,7 +25,7 @@ pub(super) struct Endpoint {
     pub(super) channel: ChannelId,
     pub(super) role: Role,
     pub(super) node: NodeId,
-    pub(super) program: usize,
+    pub(super) program: ProgramId,
     pub(super) log: SharedLog,
     /// Its memory, kept open for others to look at (`onbeat stat`).
     pub(super) _memory: Option<OwnedFd>,
@@ -44,7 +45,7 @@ pub(super) struct Endpoint {
     /// How often this end of the channel was opened, with this time.
     pub(super) start: u32,
     /// `Session::endpoints` at this position: the same end, as it was opened before.
-    pub(super) before: Option<usize>,
+    pub(super) before: Option<EndpointId>,
     /// Listener: the first of `delivered` that may overflow next.
     oldest: usize,
 }
@@ -74,7 +75,7 @@ pub(super) struct Delivered {
 impl Endpoint {
     /// An end that is open.
     pub(super) fn new(
-        (channel, role, node, program): (ChannelId, Role, NodeId, usize),
+        (channel, role, node, program): (ChannelId, Role, NodeId, ProgramId),
         parameters: ChannelParameters,
         (log, memory): (SharedLog, OwnedFd),
         capacity: u32,

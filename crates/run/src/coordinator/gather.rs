@@ -3,6 +3,7 @@
 use crate::coordinator::endpoint::Endpoint;
 use crate::coordinator::network::NetworkKind;
 use crate::coordinator::session::{Owner, Session};
+use crate::coordinator::table::EndpointId;
 use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{Ending, EndpointLog, LoadSample, Record, Role, RunLog, flag};
@@ -17,7 +18,7 @@ impl Session<'_> {
     pub(super) fn finish(mut self, ending: Ending) -> (RunLog, Vec<String>) {
         let mut notes = Vec::new();
         for (mut member, program) in
-            std::mem::take(&mut self.members).into_iter().zip(&self.programs)
+            std::mem::take(&mut self.members).into_iter().zip(self.programs.iter())
         {
             if !member.running.end() {
                 let number = member.running.group();
@@ -44,7 +45,8 @@ impl Session<'_> {
         let lags = self.options.settings.time == TimeMode::Real && self.carrier.is_emulated();
         let lag_max = lags.then_some(self.lag_max);
         let clocks = self.engine.clocks_observed();
-        (RunLog { load, lag_max, clocks, ..self.log(ends, ending) }, notes)
+        let tcp = self.engine.tcp_observed();
+        (RunLog { load, lag_max, clocks, tcp, ..self.log(ends, ending) }, notes)
     }
 
     /// What the ends have recorded, with the run's settings.
@@ -62,6 +64,7 @@ impl Session<'_> {
             ending,
             lag_max: None,
             clocks: Vec::new(),
+            tcp: Vec::new(),
         }
     }
 
@@ -178,7 +181,7 @@ impl Session<'_> {
 
     /// The records of an end that a program has opened and of those of before that it has closed,
     /// how many there was no room for, and how many frames were rejected.
-    fn recorded(&self, end: usize, notes: &mut Vec<String>) -> (Vec<Record>, u64, u64) {
+    fn recorded(&self, end: EndpointId, notes: &mut Vec<String>) -> (Vec<Record>, u64, u64) {
         let mut starts = vec![&self.endpoints[end]];
         while let Some(before) = starts[starts.len() - 1].before {
             starts.push(&self.endpoints[before]);

@@ -6,8 +6,9 @@
 //! coordinator.
 
 use crate::coordinator::session::{Failure, Session, State};
+use crate::coordinator::table::{ProgramId, ThreadId};
 use onbeat::clock::{MonoTime, pause};
-use onbeat::coordinator::protocol::{Body, MAX_PACKET, Reply, Request, VERSION};
+use onbeat::coordinator::protocol::{Body, MAX_PACKET, OLDEST_VERSION, Reply, Request, VERSION};
 use onbeat::coordinator::socket;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use rustix::fd::{AsFd, OwnedFd};
@@ -40,7 +41,7 @@ pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
 
 impl Session<'_> {
     /// Waits until a thread has come, or its program has ended well without needing it.
-    pub(super) fn await_thread(&mut self, thread: usize) -> Result<(), Failure> {
+    pub(super) fn await_thread(&mut self, thread: ThreadId) -> Result<(), Failure> {
         let until = MonoTime::now() + self.options.settings.hang_timeout;
         while self.threads[thread].state == State::Expected {
             self.check_interrupt()?;
@@ -67,7 +68,7 @@ impl Session<'_> {
     }
 
     /// What a thread that does not come has not done.
-    fn missing(&self, thread: usize) -> &'static str {
+    fn missing(&self, thread: ThreadId) -> &'static str {
         match self.threads[thread].socket {
             None if self.members[self.threads[thread].program].door.is_none() => {
                 "has closed the descriptor of ONBEAT_COORDINATOR and has not called onbeat_open"
@@ -78,7 +79,7 @@ impl Session<'_> {
 
     /// Waits a little for the first message of an expected thread, or of its program; whether
     /// there was one.
-    fn advance_handshake(&mut self, thread: usize) -> Result<bool, Failure> {
+    fn advance_handshake(&mut self, thread: ThreadId) -> Result<bool, Failure> {
         let program = self.threads[thread].program;
         let mut packet = [0; MAX_PACKET];
         if let Some(door) = &self.members[program].door {
@@ -108,10 +109,10 @@ impl Session<'_> {
         }
     }
 
-    /// A program has answer_hello: the socket of its main thread, or why not.
-    fn answer_hello(&mut self, program: usize, packet: &[u8]) -> Result<(), Failure> {
+    /// Answers a program's greeting: the socket of its main thread, or why not.
+    fn answer_hello(&mut self, program: ProgramId, packet: &[u8]) -> Result<(), Failure> {
         let refused = match Request::decode(packet) {
-            Ok(Request::Hello(VERSION)) => None,
+            Ok(Request::Hello(OLDEST_VERSION..=VERSION)) => None,
             Ok(Request::Hello(_)) => {
                 Some("the program was built against another version of Onbeat: rebuild it")
             }
@@ -119,7 +120,7 @@ impl Session<'_> {
         };
         let (ours, theirs) = connection()?;
         let main = self.members[program].main;
-        let body = refused.map_or(Body::Ticket(main as u32), Body::Refused);
+        let body = refused.map_or(Body::Ticket(main.0), Body::Refused);
         let (local, network) = (SyncedTime::ZERO, NetTime::ZERO);
         let mut packet = [0; MAX_PACKET];
         let length = Reply { local, network, body }.encode(&mut packet);
@@ -136,7 +137,7 @@ impl Session<'_> {
     }
 
     /// Takes a thread's first message on its own socket.
-    pub(super) fn begun(&mut self, thread: usize, packet: &[u8]) -> Result<(), Failure> {
+    pub(super) fn begun(&mut self, thread: ThreadId, packet: &[u8]) -> Result<(), Failure> {
         let Request::Begin(tid) = self.decode(thread, packet)? else {
             return Err(self.protocol_violation(thread, "sends a request before its greeting"));
         };

@@ -18,6 +18,7 @@ mod session;
 mod socket_queue;
 mod synthetic;
 mod synthetic_on_kernel;
+mod table;
 mod told;
 mod virtual_time;
 mod wakeup;
@@ -157,8 +158,9 @@ pub fn run<'a>(
     let mut session = Session::new(system, plan, options, carrier);
     session.open_synthetic_on_kernel()?;
     let (mut started, mut notes) = Started::new(&limits, reaper)?;
-    let users = users(&session.programs, &session.carrier.kind)?;
-    for (program, user) in session.programs.clone().into_iter().zip(&users) {
+    let users = users(session.programs.iter().copied(), &session.carrier.kind)?;
+    for (position, user) in session.programs.positions().zip(&users) {
+        let program = session.programs[position];
         let (door, theirs) =
             handshake::connection().map_err(|Failure(why)| io::Error::other(why))?;
         let theirs = rustix::io::fcntl_dupfd_cloexec(theirs, DOOR_MIN).map_err(io::Error::from)?;
@@ -202,9 +204,12 @@ pub fn run<'a>(
 }
 
 /// As whom programs run, where that is not who runs this.
-fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User>>, NoRun> {
+fn users<'a>(
+    programs: impl Iterator<Item = &'a Program>,
+    network: &NetworkKind,
+) -> Result<Vec<Option<User>>, NoRun> {
     let own = rustix::process::geteuid();
-    let of = |program: &&Program| {
+    let of = |program: &Program| {
         let Some(asked) = &program.user else { return Ok(None) };
         let wrong = |what: String, help: &str| {
             let message =
@@ -240,7 +245,7 @@ fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User
         }
         Ok(Some(user))
     };
-    programs.iter().map(of).collect()
+    programs.map(of).collect()
 }
 
 /// What tells programs what to switch on. In virtual time there is nothing for the kernel's trace

@@ -1,6 +1,7 @@
 //! Processors that the threads of a host share in virtual time, where the description says how many
 //! there are (`docs/engines.md`). The engine wakes the coordinator when the next work is done.
 
+use crate::coordinator::table::ThreadId;
 use crate::coordinator::wakeup::Wakeup;
 use onbeat::coordinator::protocol::Work;
 use onbeat_model::system::{NodeId, NodeKind, Program, System};
@@ -20,9 +21,9 @@ struct Shared {
     clock: ClockError,
     processors: Processors,
     /// How urgent each thread's last work was by itself.
-    ranks: BTreeMap<usize, Rank>,
+    ranks: BTreeMap<ThreadId, Rank>,
     /// By thread that waits: the one that holds what it waits for.
-    holders: BTreeMap<usize, usize>,
+    holders: BTreeMap<ThreadId, ThreadId>,
     /// When the engine will wake the coordinator.
     alarm: Option<NetTime>,
 }
@@ -69,7 +70,7 @@ impl HostProcessors {
         &mut self,
         engine: &mut Engine,
         program: &Program,
-        thread: usize,
+        thread: ThreadId,
         work: Work,
     ) {
         let Some(shared) = &mut self.hosts[program.host.index()] else { return };
@@ -78,14 +79,14 @@ impl HostProcessors {
         let (core, rank) = (core.copied().unwrap_or(0), shared.rank(engine.now(), program, &work));
         shared.ranks.insert(thread, rank);
         let rank = shared.inherited(thread);
-        shared.processors.start(engine.now(), thread as u64, core, rank, work.span);
+        shared.processors.start(engine.now(), thread.0.into(), core, rank, work.span);
         shared.set_alarm(engine, program.host);
     }
 
     /// What is left of a thread's work, which is given up; nothing if it is done or there is none.
-    pub(super) fn cancel(&mut self, engine: &mut Engine, host: NodeId, thread: usize) -> Span {
+    pub(super) fn cancel(&mut self, engine: &mut Engine, host: NodeId, thread: ThreadId) -> Span {
         let Some(shared) = &mut self.hosts[host.index()] else { return Span::ZERO };
-        let left = shared.processors.cancel(engine.now(), thread as u64);
+        let left = shared.processors.cancel(engine.now(), thread.0.into());
         shared.set_alarm(engine, host);
         left.unwrap_or(Span::ZERO)
     }
@@ -96,8 +97,8 @@ impl HostProcessors {
         &mut self,
         engine: &mut Engine,
         host: NodeId,
-        thread: usize,
-        holder: usize,
+        thread: ThreadId,
+        holder: ThreadId,
     ) {
         let Some(shared) = &mut self.hosts[host.index()] else { return };
         shared.holders.insert(thread, holder);
@@ -105,7 +106,7 @@ impl HostProcessors {
     }
 
     /// A thread does not wait for another one any more.
-    pub(super) fn waits_no_more(&mut self, engine: &mut Engine, host: NodeId, thread: usize) {
+    pub(super) fn waits_no_more(&mut self, engine: &mut Engine, host: NodeId, thread: ThreadId) {
         let Some(shared) = &mut self.hosts[host.index()] else { return };
         if shared.holders.remove(&thread).is_some() {
             shared.inherit(engine, host);
@@ -113,12 +114,12 @@ impl HostProcessors {
     }
 
     /// The threads whose work is done, in the order in which they continue.
-    pub(super) fn done(&mut self, engine: &mut Engine, host: NodeId) -> Vec<usize> {
+    pub(super) fn done(&mut self, engine: &mut Engine, host: NodeId) -> Vec<ThreadId> {
         let Some(shared) = &mut self.hosts[host.index()] else { return Vec::new() };
         let done = shared.processors.advance(engine.now());
         shared.alarm = None;
         shared.set_alarm(engine, host);
-        done.into_iter().map(|id| id as usize).collect()
+        done.into_iter().map(|id| ThreadId(id as u32)).collect()
     }
 }
 
@@ -136,7 +137,7 @@ impl Shared {
     }
 
     /// How urgent a thread is: as the most urgent of those that wait for it, directly or not.
-    fn inherited(&self, thread: usize) -> Rank {
+    fn inherited(&self, thread: ThreadId) -> Rank {
         let mut known = BTreeSet::from([thread]);
         let mut open = vec![thread];
         let mut rank = Rank::LOWEST;
@@ -151,7 +152,7 @@ impl Shared {
     /// Makes work in progress as urgent as it is now.
     fn inherit(&mut self, engine: &mut Engine, host: NodeId) {
         for thread in self.ranks.keys() {
-            self.processors.set_rank(engine.now(), *thread as u64, self.inherited(*thread));
+            self.processors.set_rank(engine.now(), thread.0.into(), self.inherited(*thread));
         }
         self.set_alarm(engine, host);
     }

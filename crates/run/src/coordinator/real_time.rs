@@ -7,6 +7,7 @@
 use crate::coordinator::network;
 use crate::coordinator::network::NetworkKind;
 use crate::coordinator::session::{Failure, GONE_PATIENCE, Owner, Session, State};
+use crate::coordinator::table::{EndpointId, ThreadId};
 use crate::coordinator::wakeup::Wakeup;
 use onbeat::clock::{MonoTime, want_exact_timers};
 use onbeat::coordinator::client::STAMP;
@@ -31,8 +32,8 @@ const LOOK_AGAIN: Span = Span::from_ms(20);
 /// What a descriptor that has something to say belongs to.
 #[derive(Clone, Copy)]
 enum Speaker {
-    Thread(usize),
-    Endpoint(usize),
+    Thread(ThreadId),
+    Endpoint(EndpointId),
 }
 
 /// Runs the session to its end in real time.
@@ -58,7 +59,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     };
     let clock = network::clock(&session.carrier, start);
     session.begin(&clock, start)?;
-    for thread in 0..session.threads.len() {
+    for thread in session.threads.positions() {
         if session.threads[thread].state == State::AtStart {
             session.threads[thread].state = State::Running;
             let clock = session.clock_of(thread);
@@ -83,7 +84,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
             (session.options.progress)(session.engine.now());
             session.tell_recorded();
             session.check_interrupt()?;
-            for program in 0..session.members.len() {
+            for program in session.members.positions() {
                 session.look_after(program)?;
             }
         }
@@ -104,7 +105,7 @@ fn network_time(clock: &NetworkClock) -> NetTime {
 
 /// Tells every thread that the run is over: on its connection and at its ends.
 fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
-    for thread in 0..session.threads.len() {
+    for thread in session.threads.positions() {
         session.answer(thread, Body::Stopped)?;
     }
     for own in session.endpoints.iter().filter_map(|end| end.own.as_ref()) {
@@ -115,7 +116,7 @@ fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
 
 /// Lets every program open its channels, up to the common start.
 fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
-    for thread in 0..session.threads.len() {
+    for thread in session.threads.positions() {
         session.await_thread(thread)?;
         if session.threads[thread].state == State::Done {
             continue;
@@ -193,13 +194,13 @@ fn deliver(
 /// Waits for at most `patience` for something that programs say, and acts on it.
 fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Result<(), Failure> {
     let (mut speakers, mut set) = (Vec::new(), Vec::new());
-    for (at, thread) in session.threads.iter().enumerate() {
+    for (at, thread) in session.threads.positions().zip(session.threads.iter()) {
         if let Some(socket) = &thread.socket {
             speakers.push(Speaker::Thread(at));
             set.push(PollFd::new(socket, PollFlags::IN));
         }
     }
-    for (at, end) in session.endpoints.iter().enumerate() {
+    for (at, end) in session.endpoints.positions().zip(session.endpoints.iter()) {
         if let Some(own) = &end.own {
             speakers.push(Speaker::Endpoint(at));
             set.push(PollFd::new(own, PollFlags::IN));
@@ -227,7 +228,7 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
 }
 
 /// Takes a frame from a talker's own socket.
-fn receive_from_endpoint(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
+fn receive_from_endpoint(session: &mut Session<'_>, end: EndpointId) -> Result<(), Failure> {
     let Some(own) = &session.endpoints[end].own else { return Ok(()) };
     let Ok(Some(length)) = socket::receive(own, &mut session.packet[..]) else {
         session.endpoints[end].own = None;
@@ -237,7 +238,7 @@ fn receive_from_endpoint(session: &mut Session<'_>, end: usize) -> Result<(), Fa
     let packet = session.packet.clone();
     let program = session.endpoints[end].program;
     let (stamp, frame) = packet[..length].split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
-    session.send(program, end as u32, frame)?;
+    session.send(program, end.0, frame)?;
     let now = session.engine.now();
     let sent = NetTime::from_ns(i64::from_le_bytes(*stamp)).clamp(NetTime::ZERO, now);
     session.lag_max = session.lag_max.max(now - sent);
@@ -245,7 +246,7 @@ fn receive_from_endpoint(session: &mut Session<'_>, end: usize) -> Result<(), Fa
 }
 
 /// Serves what a thread asks through its own connection: set-up and the making of threads.
-fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), Failure> {
+fn serve(session: &mut Session<'_>, thread: ThreadId, length: usize) -> Result<(), Failure> {
     let packet = session.packet.clone();
     if session.threads[thread].state == State::Expected {
         session.begun(thread, &packet[..length])?;

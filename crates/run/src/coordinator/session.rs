@@ -6,6 +6,7 @@ use crate::coordinator::network::Carrier;
 use crate::coordinator::socket_queue::SocketQueue;
 use crate::coordinator::synthetic::{SyntheticListener, SyntheticTalker};
 use crate::coordinator::synthetic_on_kernel::SyntheticOnKernel;
+use crate::coordinator::table::{EndpointId, ProgramId, Table, ThreadId};
 use crate::coordinator::told::Told;
 use crate::coordinator::wakeup::Wakeup;
 use crate::coordinator::{NoRun, RunOptions};
@@ -77,7 +78,7 @@ pub(super) struct Member {
     /// The socket on which it is to say Hello.
     pub(super) door: Option<OwnedFd>,
     /// Its main thread.
-    pub(super) main: usize,
+    pub(super) main: ThreadId,
     /// Why an end was refused to it last.
     refused: Option<String>,
     /// Virtual time: how many requests it has made at this instant that gave it nothing.
@@ -97,18 +98,20 @@ pub(super) enum State {
     Running,
     /// It waits for an alarm.
     Sleeping,
+    /// It waits for an alarm at which [`Thread::launch`] leaves.
+    Launching,
     /// It shares a processor with others, and perhaps waits for an alarm that ends its work.
     Working,
     /// Its work was cut short, or will be at its alarm.
     CutShort,
     /// It waits for a frame on an end, and perhaps for an alarm.
-    Reading(usize),
+    Reading(EndpointId),
     /// It waits for a frame on one of [`Thread::selected`], and perhaps for an alarm.
     Selecting,
     /// It waits for being woken by another thread, and perhaps for an alarm.
     Parked(u64),
     /// It waits for another thread's end.
-    Joining(usize),
+    Joining(ThreadId),
     /// It has ended.
     Done,
 }
@@ -116,20 +119,23 @@ pub(super) enum State {
 /// A thread of a program.
 #[derive(Debug)]
 pub(super) struct Thread {
-    pub(super) program: usize,
+    pub(super) program: ProgramId,
     pub(super) socket: Option<OwnedFd>,
     pub(super) state: State,
     /// Counts its alarms, so that one which no longer matters is known.
     pub(super) alarms: u32,
     /// The ends that it selects from.
-    pub(super) selected: Vec<usize>,
+    pub(super) selected: Vec<EndpointId>,
+    /// The end and the frame that it launches.
+    pub(super) launch: (u32, Vec<u8>),
     /// What its program knows it by, once it has begun.
     pub(super) tid: u32,
 }
 
 impl Thread {
-    fn new(program: usize, state: State) -> Self {
-        Self { program, socket: None, state, alarms: 0, selected: Vec::new(), tid: 0 }
+    fn new(program: ProgramId, state: State) -> Self {
+        let (selected, launch) = (Vec::new(), (0, Vec::new()));
+        Self { program, socket: None, state, alarms: 0, selected, launch, tid: 0 }
     }
 }
 
@@ -139,7 +145,7 @@ pub(super) enum Owner {
     /// No program has opened it.
     Nobody,
     /// `Session::endpoints` at this position.
-    Program(usize),
+    Program(EndpointId),
     /// There is no program on its host.
     Talker(Box<SyntheticTalker>),
     /// The same for a listener.
@@ -156,11 +162,11 @@ pub(super) struct Session<'a> {
     pub(super) options: RunOptions<'a>,
     pub(super) carrier: Carrier,
     /// Those that this run starts.
-    pub(super) programs: Vec<&'a Program>,
+    pub(super) programs: Table<ProgramId, &'a Program>,
     pub(super) engine: Engine,
-    pub(super) members: Vec<Member>,
-    pub(super) threads: Vec<Thread>,
-    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) members: Table<ProgramId, Member>,
+    pub(super) threads: Table<ThreadId, Thread>,
+    pub(super) endpoints: Table<EndpointId, Endpoint>,
     /// Per channel: its talker, then its listeners.
     pub(super) owners: Vec<Vec<Owner>>,
     /// Whether the common start has been.
@@ -203,13 +209,17 @@ impl<'a> Session<'a> {
                 host_delays: options.settings.time == TimeMode::Virtual,
                 load_bin: load_bin(system, options.settings.duration),
                 // On other networks the engine only keeps the time.
-                noise_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
+                noise_until: match carrier.is_emulated() && options.settings.noise {
+                    true => write_until,
+                    false => NetTime::ZERO,
+                },
                 traffic_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
                 model_channels: false,
             },
         );
         if carrier.is_emulated() && options.settings.time == TimeMode::Virtual {
-            onbeat_net::gptp::join(&mut engine, system, write_until);
+            let seed = options.settings.seed;
+            onbeat_net::join_protocols(&mut engine, system, plan, seed, write_until);
         }
         let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
         let mut session = Self {
@@ -221,9 +231,9 @@ impl<'a> Session<'a> {
             noise: None,
             faults: Ok(LinkFaults::default()),
             engine,
-            members: Vec::new(),
-            threads: Vec::new(),
-            endpoints: Vec::new(),
+            members: Table::default(),
+            threads: Table::default(),
+            endpoints: Table::default(),
             owners: Vec::new(),
             started: false,
             write_until,
@@ -352,15 +362,17 @@ impl<'a> Session<'a> {
                 until: self.write_until,
                 load_bin: load_bin(self.system, settings.duration),
             };
-            let noise = NoiseTraffic::start(network, self.system, options);
-            self.noise = Some(noise.map_err(|error| Failure(error.to_string()))?);
+            if settings.noise {
+                let noise = NoiseTraffic::start(network, self.system, options);
+                self.noise = Some(noise.map_err(|error| Failure(error.to_string()))?);
+            }
         }
         Ok(())
     }
 
     /// Takes a program that has been started into the run.
     pub(super) fn admit(&mut self, running: Running, door: OwnedFd) {
-        let (program, main) = (self.members.len(), self.threads.len());
+        let (program, main) = (self.members.next(), self.threads.next());
         let joins = self.programs[program].joins;
         let door = Some(door).filter(|_| joins);
         self.members.push(Member { running, door, main, refused: None, requests: 0 });
@@ -369,17 +381,21 @@ impl<'a> Session<'a> {
         self.threads.push(Thread::new(program, state));
     }
 
-    pub(super) fn program_name(&self, program: usize) -> &'a str {
+    pub(super) fn program_name(&self, program: ProgramId) -> &'a str {
         &self.programs[program].name
     }
 
     /// The failure of a run by what a program did.
-    pub(super) fn program_error(&self, program: usize, what: impl std::fmt::Display) -> Failure {
+    pub(super) fn program_error(
+        &self,
+        program: ProgramId,
+        what: impl std::fmt::Display,
+    ) -> Failure {
         Failure(format!("program `{}` {what}", self.program_name(program)))
     }
 
     /// The failure of a run by a message that violates the protocol.
-    pub(super) fn protocol_violation(&self, thread: usize, what: &str) -> Failure {
+    pub(super) fn protocol_violation(&self, thread: ThreadId, what: &str) -> Failure {
         self.program_error(
             self.threads[thread].program,
             format!("violates the protocol: it {what}"),
@@ -387,7 +403,7 @@ impl<'a> Session<'a> {
     }
 
     /// The clock of a thread's host.
-    pub(super) fn clock_of(&self, thread: usize) -> ClockError {
+    pub(super) fn clock_of(&self, thread: ThreadId) -> ClockError {
         let host = self.programs[self.threads[thread].program].host;
         match self.carrier.is_emulated() {
             true => self.engine.clock_of(host),
@@ -404,18 +420,18 @@ impl<'a> Session<'a> {
     }
 
     /// The node of a thread.
-    pub(super) fn host_of(&self, thread: usize) -> NodeId {
+    pub(super) fn host_of(&self, thread: ThreadId) -> NodeId {
         self.programs[self.threads[thread].program].host
     }
 
     /// When a thread's clock reads `reading` from now on; a reading that lies beyond the run is as
     /// good as one just after its end.
-    pub(super) fn when(&self, thread: usize, reading: SyncedTime) -> NetTime {
+    pub(super) fn when(&self, thread: ThreadId, reading: SyncedTime) -> NetTime {
         self.clock_of(thread).when_from(self.engine.now(), self.in_run(thread, reading))
     }
 
     /// A reading of a thread's clock, if it lies beyond the run one just after its end.
-    pub(super) fn in_run(&self, thread: usize, reading: SyncedTime) -> SyncedTime {
+    pub(super) fn in_run(&self, thread: ThreadId, reading: SyncedTime) -> SyncedTime {
         clamp_to_run(reading, &self.clock_of(thread), self.stop)
     }
 
@@ -431,34 +447,34 @@ impl<'a> Session<'a> {
         Failure(full.explain(self.system))
     }
 
-    pub(super) fn hung(&self, program: usize, what: &str) -> Failure {
+    pub(super) fn hung(&self, program: ProgramId, what: &str) -> Failure {
         let patience = self.options.settings.hang_timeout;
         self.program_error(program, format!("hangs: it {what} for {patience}"))
     }
 
     /// A thread that is about to be created, by one that is answered with its ticket.
-    pub(super) fn announce(&mut self, by: usize) -> Result<usize, Failure> {
+    pub(super) fn announce(&mut self, by: ThreadId) -> Result<ThreadId, Failure> {
         let live = self.threads.iter().filter(|t| t.state != State::Done).count();
         if live >= MAX_THREADS {
             return Err(self.protocol_violation(by, "creates more threads than a run may have"));
         }
         let (ours, theirs) = connection()?;
-        let ticket = self.threads.len();
+        let ticket = self.threads.next();
         let mut thread = Thread::new(self.threads[by].program, State::Expected);
         thread.socket = Some(ours);
         self.threads.push(thread);
-        self.answer_with(by, Body::Ticket(ticket as u32), &[theirs.as_fd()])?;
+        self.answer_with(by, Body::Ticket(ticket.0), &[theirs.as_fd()])?;
         Ok(ticket)
     }
 
     /// Answers a thread. One that is gone is found out when it is listened to.
-    pub(super) fn answer(&mut self, thread: usize, body: Body<'_>) -> Result<(), Failure> {
+    pub(super) fn answer(&mut self, thread: ThreadId, body: Body<'_>) -> Result<(), Failure> {
         self.answer_with(thread, body, &[])
     }
 
     fn answer_with(
         &self,
-        thread: usize,
+        thread: ThreadId,
         body: Body<'_>,
         with: &[BorrowedFd<'_>],
     ) -> Result<(), Failure> {
@@ -476,7 +492,7 @@ impl<'a> Session<'a> {
 
     /// Waits for a thread's next request, which is then in `self.packet`; `None` when its
     /// connection is closed.
-    pub(super) fn listen_to(&mut self, thread: usize) -> Result<Option<usize>, Failure> {
+    pub(super) fn listen_to(&mut self, thread: ThreadId) -> Result<Option<usize>, Failure> {
         let mut until = None;
         loop {
             let Some(socket) = &self.threads[thread].socket else { return Ok(None) };
@@ -499,7 +515,7 @@ impl<'a> Session<'a> {
     }
 
     /// A thread's connection is closed: it has ended, and its program may do so within `patience`.
-    pub(super) fn departed(&mut self, thread: usize, patience: Span) -> Result<(), Failure> {
+    pub(super) fn departed(&mut self, thread: ThreadId, patience: Span) -> Result<(), Failure> {
         self.done(thread);
         let program = self.threads[thread].program;
         self.members[program].running.ended_within(patience);
@@ -508,7 +524,7 @@ impl<'a> Session<'a> {
 
     /// Virtual time: a program's main thread has left the run. Until the program has exited nothing
     /// else continues, and how it exits counts.
-    pub(super) fn await_exit(&mut self, program: usize) -> Result<(), Failure> {
+    pub(super) fn await_exit(&mut self, program: ProgramId) -> Result<(), Failure> {
         let until = MonoTime::now() + self.options.settings.hang_timeout;
         while self.members[program].running.ended_within(LOOK_AGAIN).is_none() {
             self.check_interrupt()?;
@@ -520,7 +536,7 @@ impl<'a> Session<'a> {
     }
 
     /// A thread has ended.
-    pub(super) fn done(&mut self, thread: usize) {
+    pub(super) fn done(&mut self, thread: ThreadId) {
         self.threads[thread].state = State::Done;
         self.threads[thread].socket = None;
         let program = self.threads[thread].program;
@@ -534,9 +550,10 @@ impl<'a> Session<'a> {
     }
 
     /// A program closes one of its ends.
-    pub(super) fn close(&mut self, thread: usize, end: u32) -> Result<(), Failure> {
+    pub(super) fn close(&mut self, thread: ThreadId, end: u32) -> Result<(), Failure> {
         let program = self.threads[thread].program;
-        let Some(end) = self.endpoints.get_mut(end as usize).filter(|end| end.program == program)
+        let Some(end) =
+            self.endpoints.get_mut(EndpointId(end)).filter(|end| end.program == program)
         else {
             return Err(self.protocol_violation(thread, "closes an endpoint of another program"));
         };
@@ -545,8 +562,8 @@ impl<'a> Session<'a> {
     }
 
     /// All threads of a program have ended.
-    pub(super) fn all_done(&mut self, program: usize) {
-        for thread in 0..self.threads.len() {
+    pub(super) fn all_done(&mut self, program: ProgramId) {
+        for thread in self.threads.positions() {
             if self.threads[thread].program == program {
                 self.done(thread);
             }
@@ -554,7 +571,7 @@ impl<'a> Session<'a> {
     }
 
     /// Looks whether a program has ended, and how.
-    pub(super) fn look_after(&mut self, program: usize) -> Result<(), Failure> {
+    pub(super) fn look_after(&mut self, program: ProgramId) -> Result<(), Failure> {
         match self.members[program].running.ended() {
             Some(status) if !status.success() => {
                 let why = self.members[program].refused.as_ref();
@@ -573,7 +590,7 @@ impl<'a> Session<'a> {
     /// Opens an end for a thread and answers it.
     pub(super) fn open(
         &mut self,
-        thread: usize,
+        thread: ThreadId,
         role: Role,
         size: Octets,
         name: &str,
@@ -592,7 +609,7 @@ impl<'a> Session<'a> {
     /// Which channel and which of its listeners, or why not.
     fn may_open(
         &self,
-        thread: usize,
+        thread: ThreadId,
         role: Role,
         size: Octets,
         name: &str,
@@ -635,7 +652,7 @@ impl<'a> Session<'a> {
 
     fn grant(
         &mut self,
-        thread: usize,
+        thread: ThreadId,
         role: Role,
         channel: ChannelId,
         listener: usize,
@@ -658,7 +675,7 @@ impl<'a> Session<'a> {
             }
             _ => None,
         };
-        let end = self.endpoints.len();
+        let end = self.endpoints.next();
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         let before = match &self.owners[channel.index()][owner] {
             Owner::Program(before) => Some(*before),
@@ -669,7 +686,7 @@ impl<'a> Session<'a> {
         let mut starts = std::iter::successors(before, |at| self.endpoints[*at].before);
         let last = starts.find_map(|at| self.endpoints[at].last_capture());
         let attachment = self.carrier.attachment();
-        let body = Body::Opened { end: end as u32, start, last, capacity, parameters, attachment };
+        let body = Body::Opened { end: end.0, start, last, capacity, parameters, attachment };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
         with.extend(self.carrier.namespace(node));
@@ -684,8 +701,13 @@ impl<'a> Session<'a> {
     }
 
     /// Puts a frame that a program handed in on the network, if it is one of that end's.
-    pub(super) fn send(&mut self, program: usize, end: u32, frame: &[u8]) -> Result<(), Failure> {
-        let known = self.endpoints.get(end as usize).is_some_and(|e| {
+    pub(super) fn send(
+        &mut self,
+        program: ProgramId,
+        end: u32,
+        frame: &[u8],
+    ) -> Result<(), Failure> {
+        let known = self.endpoints.get(EndpointId(end)).is_some_and(|e| {
             e.program == program
                 && e.role == Role::Talker
                 && Frame::parse(frame).is_ok_and(|f| {
@@ -701,9 +723,9 @@ impl<'a> Session<'a> {
         // The program's side has refused what is written too late; what it let through just before
         // may come a little later in real time.
         if self.engine.now() < self.stop {
-            let channel = self.endpoints[end as usize].channel;
+            let channel = self.endpoints[EndpointId(end)].channel;
             let queued = self.engine.send(channel, frame);
-            self.endpoints[end as usize].transfers.push(queued);
+            self.endpoints[EndpointId(end)].transfers.push(queued);
         }
         Ok(())
     }
@@ -734,17 +756,17 @@ impl<'a> Session<'a> {
     }
 
     /// The end on which a thread wants to receive.
-    pub(super) fn reading_end(&self, thread: usize, end: u32) -> Result<usize, Failure> {
+    pub(super) fn reading_end(&self, thread: ThreadId, end: u32) -> Result<EndpointId, Failure> {
         let program = self.threads[thread].program;
-        match self.endpoints.get(end as usize) {
-            Some(e) if e.program == program && e.role == Role::Listener => Ok(end as usize),
+        match self.endpoints.get(EndpointId(end)) {
+            Some(e) if e.program == program && e.role == Role::Listener => Ok(EndpointId(end)),
             _ => Err(self.protocol_violation(thread, "reads from an endpoint of another program")),
         }
     }
 
     pub(super) fn decode<'p>(
         &self,
-        thread: usize,
+        thread: ThreadId,
         packet: &'p [u8],
     ) -> Result<Request<'p>, Failure> {
         Request::decode(packet).map_err(|ProtocolViolation| {
@@ -755,7 +777,7 @@ impl<'a> Session<'a> {
     /// Waits for every program's exit; those that will not are reported and killed. Those that
     /// did not join are killed without a word, unless they failed before.
     pub(super) fn await_exits(&mut self) -> Result<(), Failure> {
-        for program in 0..self.members.len() {
+        for program in self.members.positions() {
             self.check_interrupt()?;
             if !self.programs[program].joins {
                 self.look_after(program)?;

@@ -1,6 +1,7 @@
 //! What the ends record, told while the run continues: what has been told survives this process.
 
 use crate::coordinator::session::{Owner, Session};
+use crate::coordinator::table::EndpointId;
 use onbeat::clock::MonoTime;
 use onbeat_model::record::{Ending, EndpointLog, Record, Role};
 use onbeat_model::system::ChannelId;
@@ -41,7 +42,7 @@ impl Session<'_> {
 
     /// What was recorded after so many records at an end and, before it was opened this time, at
     /// the same one.
-    fn recorded_from(&self, end: usize, from: usize) -> Vec<Record> {
+    fn recorded_from(&self, end: EndpointId, from: usize) -> Vec<Record> {
         let end = &self.endpoints[end];
         let Some(before) = end.before else { return end.log.records_from(from) };
         let mut records = self.recorded_from(before, 0);

@@ -9,6 +9,7 @@
 use crate::coordinator::endpoint::Arrival;
 use crate::coordinator::processors::HostProcessors;
 use crate::coordinator::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
+use crate::coordinator::table::{EndpointId, ProgramId, ThreadId};
 use crate::coordinator::wakeup::Wakeup;
 use onbeat::clock::clamp_to_run;
 use onbeat::coordinator::protocol::{Base, Body, EndpointNumbers, Request, Start, Work};
@@ -38,9 +39,9 @@ enum Wake {
 struct Scheduler<'a, 's> {
     session: &'a mut Session<'s>,
     /// Threads that continue next, in order.
-    ready: VecDeque<(usize, Wake)>,
+    ready: VecDeque<(ThreadId, Wake)>,
     /// Threads that are parked, in the order in which they began to wait.
-    parked: Vec<usize>,
+    parked: Vec<ThreadId>,
     /// Those that threads share, host by host.
     processors: HostProcessors,
     /// Whether the run is over, so that every request is answered with that.
@@ -65,10 +66,10 @@ fn is_unanswered(request: &Request<'_>) -> bool {
 impl Scheduler<'_, '_> {
     /// Lets every program open its channels, up to the common start.
     fn set_up(&mut self) -> Result<(), Failure> {
-        for thread in 0..self.session.threads.len() {
+        for thread in self.session.threads.positions() {
             self.go_on(thread, Wake::Done)?;
         }
-        for thread in 0..self.session.threads.len() {
+        for thread in self.session.threads.positions() {
             if self.session.threads[thread].state == State::AtStart {
                 self.ready.push_back((thread, Wake::Started));
             }
@@ -102,7 +103,7 @@ impl Scheduler<'_, '_> {
                 Some(Output::Woke { token }) => match token.into() {
                     Wakeup::Talker(channel) => self.session.write_synthetic(channel),
                     Wakeup::Processors(host) => self.worked(host),
-                    Wakeup::Thread { thread, alarm } => self.alarm(thread as usize, alarm),
+                    Wakeup::Thread { thread, alarm } => self.alarm(thread, alarm)?,
                 },
                 Some(Output::Delivered { channel, listener, arrived }) => {
                     self.deliver(channel, listener, arrived);
@@ -115,14 +116,14 @@ impl Scheduler<'_, '_> {
     fn stop(&mut self) -> Result<(), Failure> {
         self.over = true;
         // All are told first: one may wait for another by other means than ours.
-        for thread in 0..self.session.threads.len() {
+        for thread in self.session.threads.positions() {
             let state = &mut self.session.threads[thread].state;
             if *state != State::Done && *state != State::Expected {
                 *state = State::Running;
             }
             self.session.answer(thread, Body::Stopped)?;
         }
-        for thread in 0..self.session.threads.len() {
+        for thread in self.session.threads.positions() {
             while self.session.threads[thread].state == State::Running {
                 self.serve(thread)?;
             }
@@ -131,13 +132,14 @@ impl Scheduler<'_, '_> {
     }
 
     /// An alarm of a thread has come: of this number, which need not be its latest.
-    fn alarm(&mut self, thread: usize, alarm: u32) {
+    fn alarm(&mut self, thread: ThreadId, alarm: u32) -> Result<(), Failure> {
         let found = &self.session.threads[thread];
         if found.alarms != alarm {
-            return;
+            return Ok(());
         }
         match found.state {
             State::Sleeping => self.ready.push_back((thread, Wake::Done)),
+            State::Launching => self.launched(thread)?,
             State::Working => self.cut_short(thread),
             State::Reading(_) | State::Selecting | State::CutShort => {
                 self.ready.push_back((thread, Wake::Empty));
@@ -149,6 +151,7 @@ impl Scheduler<'_, '_> {
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn deliver(&mut self, channel: ChannelId, listener: usize, arrived: NetTime) {
@@ -156,8 +159,7 @@ impl Scheduler<'_, '_> {
         match &mut self.session.owners[channel.index()][1 + listener] {
             Owner::Program(end) => {
                 let end = *end;
-                let reader =
-                    self.session.threads.iter().position(|t| t.state == State::Reading(end));
+                let reader = self.session.threads.position(|t| t.state == State::Reading(end));
                 let octets = self.session.engine.delivered_frame().to_vec();
                 let arrival = Arrival { arrived, ready: now, octets };
                 let Some(thread) = reader else {
@@ -181,8 +183,8 @@ impl Scheduler<'_, '_> {
     }
 
     /// Tells every thread that waits for one of several ends, this one among them.
-    fn wake_selectors(&mut self, end: usize) {
-        for thread in 0..self.session.threads.len() {
+    fn wake_selectors(&mut self, end: EndpointId) {
+        for thread in self.session.threads.positions() {
             let found = &self.session.threads[thread];
             let selecting = found.state == State::Selecting;
             let at = found.selected.iter().position(|e| selecting && *e == end);
@@ -194,25 +196,25 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    fn set_alarm(&mut self, thread: usize) -> u64 {
+    fn set_alarm(&mut self, thread: ThreadId) -> u64 {
         let found = &mut self.session.threads[thread];
         found.alarms = found.alarms.wrapping_add(1);
         self.latest_alarm(thread)
     }
 
     /// The engine's token of the latest alarm of a thread.
-    fn latest_alarm(&self, thread: usize) -> u64 {
+    fn latest_alarm(&self, thread: ThreadId) -> u64 {
         let alarm = self.session.threads[thread].alarms;
-        Wakeup::Thread { thread: thread as u32, alarm }.into()
+        Wakeup::Thread { thread, alarm }.into()
     }
 
-    fn cancel_alarm(&mut self, thread: usize) {
+    fn cancel_alarm(&mut self, thread: ThreadId) {
         self.session.engine.cancel(self.latest_alarm(thread));
         self.session.threads[thread].alarms = self.session.threads[thread].alarms.wrapping_add(1);
     }
 
     /// Tells a thread what it waited for, then serves it until it waits again.
-    fn go_on(&mut self, thread: usize, wake: Wake) -> Result<(), Failure> {
+    fn go_on(&mut self, thread: ThreadId, wake: Wake) -> Result<(), Failure> {
         self.session.await_thread(thread)?;
         if self.session.threads[thread].state == State::Done {
             self.drop_work();
@@ -239,7 +241,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// A thread leaves the run. After the end of the run all programs clean up side by side.
-    fn leave(&mut self, thread: usize) -> Result<(), Failure> {
+    fn leave(&mut self, thread: ThreadId) -> Result<(), Failure> {
         self.session.done(thread);
         let program = self.session.threads[thread].program;
         if self.session.members[program].main == thread && !self.over {
@@ -250,7 +252,7 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    fn answer_frame(&mut self, thread: usize, arrival: &Arrival) -> Result<(), Failure> {
+    fn answer_frame(&mut self, thread: ThreadId, arrival: &Arrival) -> Result<(), Failure> {
         // A queue holds only so many: who takes messages from it comes to an end.
         let program = self.session.threads[thread].program;
         self.session.members[program].requests = 0;
@@ -262,7 +264,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// Serves one request.
-    fn serve(&mut self, thread: usize) -> Result<(), Failure> {
+    fn serve(&mut self, thread: ThreadId) -> Result<(), Failure> {
         let Some(length) = self.session.listen_to(thread)? else {
             self.session.departed(thread, GONE_PATIENCE)?;
             self.drop_work();
@@ -297,6 +299,7 @@ impl Scheduler<'_, '_> {
                 self.sleep(thread, at, Some(self.session.in_run(thread, until)));
                 Ok(())
             }
+            Request::Launch(end, at, frame) => self.launch(thread, end, at, frame),
             Request::Work(work) => {
                 self.work(thread, work);
                 Ok(())
@@ -309,7 +312,7 @@ impl Scheduler<'_, '_> {
                 self.ready.push_back((ticket, Wake::Done));
                 Ok(())
             }
-            Request::Join(ticket) => self.join(thread, ticket as usize),
+            Request::Join(ticket) => self.join(thread, ThreadId(ticket)),
             Request::Park { key, patience, holder } => self.park(thread, key, patience, holder),
             Request::Unpark(key) => {
                 self.unpark(program, key);
@@ -323,7 +326,7 @@ impl Scheduler<'_, '_> {
 impl Scheduler<'_, '_> {
     /// Lets a thread continue at `at`; if it sleeps until its clock reads `until`, which it does
     /// then as it is now, after the wake-up delay.
-    fn sleep(&mut self, thread: usize, at: NetTime, until: Option<SyncedTime>) {
+    fn sleep(&mut self, thread: ThreadId, at: NetTime, until: Option<SyncedTime>) {
         if at <= self.session.engine.now() {
             self.ready.push_back((thread, Wake::Done));
             self.session.threads[thread].state = State::Sleeping;
@@ -338,8 +341,39 @@ impl Scheduler<'_, '_> {
         }
     }
 
+    /// A frame leaves when the thread's clock reads `at`, as from a kernel that launches frames at
+    /// their time: whose message it is has captured it for then. The thread continues after the
+    /// wake-up delay.
+    fn launch(
+        &mut self,
+        thread: ThreadId,
+        end: u32,
+        at: SyncedTime,
+        frame: &[u8],
+    ) -> Result<(), Failure> {
+        if self.session.when(thread, at) <= self.session.engine.now() {
+            self.session.send(self.session.threads[thread].program, end, frame)?;
+            return self.session.answer(thread, Body::Done);
+        }
+        let (token, at) = (self.set_alarm(thread), self.session.in_run(thread, at));
+        self.session.threads[thread].launch = (end, frame.to_vec());
+        self.session.threads[thread].state = State::Launching;
+        self.session.engine.alarm_when(self.host_of(thread), at, token);
+        Ok(())
+    }
+
+    /// The instant has come for which a thread wrote a message.
+    fn launched(&mut self, thread: ThreadId) -> Result<(), Failure> {
+        let (end, frame) = std::mem::take(&mut self.session.threads[thread].launch);
+        self.session.send(self.session.threads[thread].program, end, &frame)?;
+        let (now, token) = (self.session.engine.now(), self.set_alarm(thread));
+        self.session.threads[thread].state = State::Sleeping;
+        self.session.engine.wake_at(self.host_of(thread), now, token);
+        Ok(())
+    }
+
     /// Lets a thread compute: with a processor to itself, or with its share of those of its host.
-    fn work(&mut self, thread: usize, work: Work) {
+    fn work(&mut self, thread: ThreadId, work: Work) {
         let now = self.session.engine.now();
         let clock = self.session.clock_of(thread);
         let left = self.session.stop - now + Span::from_ns(1);
@@ -374,7 +408,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// The limit of a thread's work has come. What is done at this very instant is done.
-    fn cut_short(&mut self, thread: usize) {
+    fn cut_short(&mut self, thread: ThreadId) {
         let host = self.host_of(thread);
         let left = self.processors.cancel(&mut self.session.engine, host, thread);
         match left {
@@ -390,7 +424,7 @@ impl Scheduler<'_, '_> {
 
     /// Wakes a thread at `until`, its work not done: also one whose work begins at that very
     /// instant. Who comes later does not begin.
-    fn be_cut_short(&mut self, thread: usize, until: SyncedTime) {
+    fn be_cut_short(&mut self, thread: ThreadId, until: SyncedTime) {
         let clock = self.session.clock_of(thread);
         self.session.threads[thread].state = State::CutShort;
         if until < clock.read(self.session.engine.now()) {
@@ -401,13 +435,13 @@ impl Scheduler<'_, '_> {
         self.session.engine.wake_when(host, until, token);
     }
 
-    fn host_of(&self, thread: usize) -> NodeId {
+    fn host_of(&self, thread: ThreadId) -> NodeId {
         self.session.host_of(thread)
     }
 
     /// Those whose threads have ended need no processor any more.
     fn drop_work(&mut self) {
-        for thread in 0..self.session.threads.len() {
+        for thread in self.session.threads.positions() {
             if self.session.threads[thread].state == State::Done {
                 let host = self.host_of(thread);
                 self.processors.cancel(&mut self.session.engine, host, thread);
@@ -416,7 +450,7 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    fn receive(&mut self, thread: usize, end: u32, patience: Timeout) -> Result<(), Failure> {
+    fn receive(&mut self, thread: ThreadId, end: u32, patience: Timeout) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
         if let Some(arrival) = self.session.endpoints[end].inbox.pop() {
             return self.answer_frame(thread, &arrival);
@@ -426,12 +460,12 @@ impl Scheduler<'_, '_> {
 
     fn select(
         &mut self,
-        thread: usize,
+        thread: ThreadId,
         ends: EndpointNumbers<'_>,
         patience: Timeout,
     ) -> Result<(), Failure> {
         let ends = ends.numbers().map(|end| self.session.reading_end(thread, end));
-        let ends = ends.collect::<Result<Vec<usize>, Failure>>()?;
+        let ends = ends.collect::<Result<Vec<EndpointId>, Failure>>()?;
         if let Some(at) = ends.iter().position(|e| !self.session.endpoints[*e].inbox.is_empty()) {
             self.session.answer(thread, Body::Ready(at as u32))?;
             return Ok(());
@@ -441,7 +475,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// Makes a thread wait for a frame, or tells it at once that it will not.
-    fn wait(&mut self, thread: usize, state: State, patience: Timeout) -> Result<(), Failure> {
+    fn wait(&mut self, thread: ThreadId, state: State, patience: Timeout) -> Result<(), Failure> {
         let until = match patience {
             Timeout::None => None,
             Timeout::Until(until) => Some(until),
@@ -463,7 +497,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// Lets the threads of a program continue that wait for a key.
-    fn unpark(&mut self, program: usize, key: u64) {
+    fn unpark(&mut self, program: ProgramId, key: u64) {
         for thread in std::mem::take(&mut self.parked) {
             let found = &self.session.threads[thread];
             if found.state != State::Parked(key) || found.program != program {
@@ -480,7 +514,7 @@ impl Scheduler<'_, '_> {
     /// Makes a thread wait for a key, and who has what it waits for as urgent as it is.
     fn park(
         &mut self,
-        thread: usize,
+        thread: ThreadId,
         key: u64,
         patience: Timeout,
         holder: u32,
@@ -494,19 +528,19 @@ impl Scheduler<'_, '_> {
         let is_it = |t: &Thread| {
             holder != 0 && t.program == program && t.tid == holder && t.state != State::Done
         };
-        if let Some(holder) = self.session.threads.iter().position(is_it) {
+        if let Some(holder) = self.session.threads.position(is_it) {
             let host = self.host_of(thread);
             self.processors.wait_for(&mut self.session.engine, host, thread, holder);
         }
         Ok(())
     }
 
-    fn waits_no_more(&mut self, thread: usize) {
+    fn waits_no_more(&mut self, thread: ThreadId) {
         let host = self.host_of(thread);
         self.processors.waits_no_more(&mut self.session.engine, host, thread);
     }
 
-    fn join(&mut self, thread: usize, other: usize) -> Result<(), Failure> {
+    fn join(&mut self, thread: ThreadId, other: ThreadId) -> Result<(), Failure> {
         let program = self.session.threads[thread].program;
         match self.session.threads.get(other) {
             Some(found) if found.program == program && other != thread => {
@@ -523,8 +557,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    fn release_joiners(&mut self, ended: usize) {
-        for thread in 0..self.session.threads.len() {
+    fn release_joiners(&mut self, ended: ThreadId) {
+        for thread in self.session.threads.positions() {
             if self.session.threads[thread].state == State::Joining(ended) {
                 self.ready.push_back((thread, Wake::Done));
             }

@@ -1,12 +1,13 @@
 //! Whom the engine wakes in a run: what the numbers mean that it keeps with its timers.
 
+use crate::coordinator::table::ThreadId;
 use onbeat_model::system::{ChannelId, NodeId};
 
 /// Whom a timer of the engine is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wakeup {
     /// A thread of a program. Of its alarms only the one of the latest number still matters.
-    Thread { thread: u32, alarm: u32 },
+    Thread { thread: ThreadId, alarm: u32 },
     /// The processors that the threads of a host share.
     Processors(NodeId),
     /// The synthetic talker of a channel.
@@ -26,8 +27,8 @@ impl From<Wakeup> for u64 {
     fn from(wakeup: Wakeup) -> Self {
         match wakeup {
             Wakeup::Thread { thread, alarm } => {
-                assert!(thread < THREADS, "a run has fewer threads");
-                Self::from(thread) << 32 | Self::from(alarm)
+                assert!(thread.0 < THREADS, "a run has fewer threads");
+                Self::from(thread.0) << 32 | Self::from(alarm)
             }
             Wakeup::Processors(host) => 1 << KIND | Self::from(host.0),
             Wakeup::Talker(channel) => 2 << KIND | Self::from(channel.0),
@@ -40,7 +41,7 @@ impl From<u64> for Wakeup {
     fn from(token: u64) -> Self {
         let low = token as u32;
         match token >> KIND {
-            0 => Self::Thread { thread: (token >> 32) as u32, alarm: low },
+            0 => Self::Thread { thread: ThreadId((token >> 32) as u32), alarm: low },
             1 => Self::Processors(NodeId(low)),
             _ => Self::Talker(ChannelId(low)),
         }
@@ -54,7 +55,8 @@ mod tests {
 
     fn wakeup() -> impl Strategy<Value = Wakeup> {
         prop_oneof![
-            (0..THREADS, any::<u32>()).prop_map(|(thread, alarm)| Wakeup::Thread { thread, alarm }),
+            (0..THREADS, any::<u32>())
+                .prop_map(|(thread, alarm)| { Wakeup::Thread { thread: ThreadId(thread), alarm } }),
             any::<u32>().prop_map(|host| Wakeup::Processors(NodeId(host))),
             any::<u32>().prop_map(|channel| Wakeup::Talker(ChannelId(channel))),
         ]
