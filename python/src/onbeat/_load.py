@@ -26,6 +26,7 @@ _MESSAGE_TYPES = {
             "talker_wake_error_ns",
             "listener_wake_error_ns",
             "relative_wake_error_ns",
+            "end_to_end_ns",
         ),
         "Int64",
     ),

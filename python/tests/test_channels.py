@@ -1,0 +1,170 @@
+"""Channels from Python: plain programs in virtual time, and a live reactor runtime in real time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from onbeat.channels import ChannelError, Run
+
+REACTORS = Path(__file__).parent / "reactors"
+DELAY_NS = 2_000_000
+
+HOSTS = """
+format = 1
+name = "test"
+[run]
+duration_ms = {duration_ms}
+hang_timeout_s = 60
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[bridge]]
+name = "s"
+forwarding_ns = 1000
+[[link]]
+ends = ["a", "s"]
+rate_mbps = 100
+propagation_ns = 100
+[[link]]
+ends = ["s", "b"]
+rate_mbps = 100
+propagation_ns = 100
+"""
+
+CHANNEL = """
+[[channel]]
+name = "{name}"
+destination = "01:00:5e:00:00:0{number}"
+stream_id = {number}
+class = "A"
+size_octets = 16
+rate_hz = 100
+talker = "{talker}"
+listeners = ["{listener}"]
+"""
+
+PROGRAM = """
+[[program]]
+name = "{name}"
+host = "{host}"
+command = ["{python}", "{name}.py"]
+"""
+
+TALKER = """
+from onbeat.channels import ChannelError, Run
+
+with Run() as run:
+    try:
+        run.talker("reading", 15)
+    except ChannelError as error:
+        print("refused", error.status, error)
+    talker = run.talker("reading", 16)
+    run.start()
+    try:
+        talker.write(bytes(15))
+    except ValueError as error:
+        print("refused", error)
+    for count in range(5):
+        assert run.sleep_until(count * 10_000_000) == count * 10_000_000
+        print("sent", talker.write(bytes([count] * 16)))
+"""
+
+LISTENER = """
+from onbeat.channels import Run, Stopped
+
+with Run() as run:
+    listener = run.listener("reading", 16)
+    run.start()
+    for _ in range(4):
+        message = listener.read_wait()
+        print("got", message.payload.hex(), message, run.now_ns())
+    message = listener.read()
+    print("got", message.payload.hex(), message, run.now_ns())
+    assert listener.read(timeout_ns=1_000_000) is None
+    try:
+        listener.read()
+    except Stopped:
+        print("stopped")
+"""
+
+
+def run(directory: Path, time: str) -> list[str]:
+    """Run a system; return what its programs printed."""
+    command = [os.environ["ONBEAT"], "run", str(directory), "--time", time]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (done.stdout + done.stderr).splitlines()
+
+
+def programs(names: tuple[str, str]) -> str:
+    """Describe a program of each host."""
+    hosts = zip(names, "ab", strict=True)
+    return "".join(PROGRAM.format(name=n, host=h, python=sys.executable) for n, h in hosts)
+
+
+def test_python_sends_and_receives_in_virtual_time(tmp_path: Path) -> None:
+    channel = CHANNEL.format(name="reading", number=1, talker="a", listener="b")
+    text = HOSTS.format(duration_ms=200) + channel + programs(("talker", "listener"))
+    (tmp_path / "system.toml").write_text(text)
+    (tmp_path / "talker.py").write_text(TALKER)
+    (tmp_path / "listener.py").write_text(LISTENER)
+    lines = run(tmp_path, "virtual")
+    assert [line for line in lines if line.startswith("sent")] == [
+        f"sent {count * 10_000_000}" for count in range(5)
+    ]
+    got = [line for line in lines if line.startswith("got")]
+    assert len(got) == 5
+    latencies = {line.split("latency_ns=")[1].split(",")[0] for line in got}
+    assert len(latencies) == 1
+    latency = int(latencies.pop())
+    assert 0 < latency < DELAY_NS
+    for count, line in enumerate(got):
+        assert line.startswith(f"got {bytes([count] * 16).hex()} ")
+        assert f"capture_ns={count * 10_000_000}," in line
+        assert f"sequence={count}, lost=0, late=False" in line
+        # The last one is read when it comes; the others are kept until capture + D.
+        at = count * 10_000_000 + (latency if count == 4 else DELAY_NS)
+        assert line.endswith(f" {at}")
+    assert "stopped" in lines
+    refused = [line for line in lines if line.startswith("refused")]
+    assert refused[0].startswith("refused -3 channel `reading` carries messages of 16 octets")
+    assert refused[1] == "refused 15 octets, but the channel has 16"
+
+
+def test_outside_of_a_run_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ONBEAT_COORDINATOR", "ONBEAT_FABRIC", "ONBEAT_INTERFACE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ChannelError, match="`onbeat run`") as error:
+        Run()
+    assert error.value.status == -2
+
+
+def test_a_live_reactor_runtime_exchanges_messages_through_channels(tmp_path: Path) -> None:
+    pytest.importorskip("xronos", reason="xronos has no wheel for this machine")
+    text = HOSTS.format(duration_ms=8_000)
+    text += CHANNEL.format(name="reading", number=1, talker="a", listener="b")
+    text += CHANNEL.format(name="answer", number=2, talker="b", listener="a")
+    (tmp_path / "system.toml").write_text(text + programs(("sensor", "logic")))
+    for name in ("sensor.py", "logic.py"):
+        shutil.copy(REACTORS / name, tmp_path)
+    words = [line.split() for line in run(tmp_path, "real")]
+    sent = [[int(word) for word in line[1:]] for line in words if line[:1] == ["sent"]]
+    got = [[int(word) for word in line[1:]] for line in words if line[:1] == ["got"]]
+    answers = [[int(word) for word in line[1:]] for line in words if line[:1] == ["answer"]]
+    # Nothing is said of how many a slow machine manages before the run ends.
+    assert 25 >= len(sent) >= len(got) >= len(answers) >= 1
+    assert [line[0] for line in sent] == list(range(len(sent)))
+    captures = [capture for _, capture in sent]
+    assert captures == sorted(set(captures))
+    # All values in order, and never before capture + D.
+    for count, line in enumerate(got):
+        assert line[:5] == [count, count**2, count, 0, captures[count]]
+        assert line[5] >= captures[count] + DELAY_NS
+    assert answers == [[count, -(count**2)] for count in range(len(answers))]
