@@ -2,6 +2,7 @@
 
 use crate::clock::ClockVerb;
 use crate::compare::CompareArguments;
+use crate::lf::LfVerb;
 use crate::measure::MeasureVerb;
 use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,7 +25,7 @@ Exit codes:
   3    a run or a simulation violated a guarantee; tfg: systems disturb each other's times
   4    a run ended early: a program died, hung or violated the protocol
   5    an operation of the machine failed (a file, a socket)
-  6    tfg: nothing is proven beyond the computed iterations
+  6    tfg: nothing is proven beyond the computed iterations; lf: a bound is not known
   130  the run or simulation was interrupted";
 
 const CC: &str = "\
@@ -153,6 +154,11 @@ not errors: the exit code is 0, or 6 if nothing is proven beyond the computed it
 Given several systems, shows whether each keeps the times that it has alone (0), or what disturbs
 them (3); 6 if that is not proven, or if one alone has times without a bound.")]
     Tfg(TfgArguments),
+    /// Reads models in Lingua Franca
+    Lf {
+        #[command(subcommand)]
+        what: LfVerb,
+    },
     /// Compiles Timed C and plain C, and links
     #[command(disable_help_flag = true, after_help = CC)]
     Cc(CcArguments),
@@ -625,6 +631,12 @@ pub(crate) enum SchemaKind {
     System,
     /// Task model, tasks.toml
     Tasks,
+    /// Sidecar of a model in Lingua Franca
+    LfSidecar,
+    /// Output of `lf import --json`
+    LfFederation,
+    /// federation.json, output of `lf simulate --json`
+    LfSimulation,
     /// results.json, output of `run --json`
     Results,
     /// simulation.json, output of `simulate --json`

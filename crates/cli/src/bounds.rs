@@ -50,7 +50,7 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Span) {
     (work(), now() - before)
 }
 
-/// One listener of a channel or a stream, and its bound.
+/// One listener of a channel, a stream or messages over TCP, and its bound.
 struct EndpointBound<'a> {
     kind: &'static str,
     flow: &'a str,
@@ -90,7 +90,15 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<EndpointBound<'a>> {
             scheduled: planned.phase_specific,
         })
     });
-    channels.chain(streams).collect()
+    let tcp = system.tcp.iter().map(|flow| EndpointBound {
+        kind: "tcp",
+        flow: &flow.name,
+        listener: name(&flow.listener),
+        bound: None,
+        no_bound: Some(ReasonDocument::over_tcp()),
+        scheduled: false,
+    });
+    channels.chain(streams).chain(tcp).collect()
 }
 
 fn to_json(system: &System, plan: &Plan, ends: &[EndpointBound<'_>], cpu: Span) -> Value {

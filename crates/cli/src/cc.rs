@@ -17,7 +17,7 @@ use crate::run::interrupt;
 use crate::source::{Wrong, show, to_json};
 use crate::terminal;
 use anyhow::bail;
-use arguments::{Part, Stage, Wanted, compiler};
+use arguments::{Part, Stage, Wanted};
 use clap::CommandFactory;
 use freertos::Recipe;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
@@ -30,7 +30,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 use unit::{Read, Stop};
 
+pub(crate) use arguments::compiler;
 pub(crate) use graph::{Found, graph};
+pub(crate) use watched::output as watched_output;
 
 /// What is asked for, and what it is done with.
 struct Driver {

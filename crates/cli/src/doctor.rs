@@ -9,7 +9,7 @@ use crate::trust::Trust;
 use anyhow::Context;
 use clap::Args;
 use onbeat_machine::doctor::{
-    Fact, Facts, Finding, PromiseKind, Requirements, State, Verdict, evaluate, lint, verdicts,
+    Fact, Facts, Finding, GuaranteeKind, Requirements, State, Verdict, evaluate, lint, verdicts,
     worst,
 };
 use onbeat_report::grid::{grid, ruled};
@@ -199,11 +199,11 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-const fn kind(kind: PromiseKind) -> &'static str {
+const fn kind(kind: GuaranteeKind) -> &'static str {
     match kind {
-        PromiseKind::Channel => "channel",
-        PromiseKind::Chain => "chain",
-        PromiseKind::Program => "program",
+        GuaranteeKind::Channel => "channel",
+        GuaranteeKind::Chain => "chain",
+        GuaranteeKind::Program => "program",
     }
 }
 
@@ -221,7 +221,7 @@ const fn verdict(state: State) -> &'static str {
 const NAMED: usize = 4;
 
 fn guarantees(wanted: &Requirements, verdicts: &[Verdict<'_>]) -> String {
-    let mut grid = grid(&["promise", "", "of", "verdict", "because of"]);
+    let mut grid = grid(&["guarantee", "", "of", "verdict", "because of"]);
     for one in verdicts {
         let worst: Vec<_> = one.against.iter().filter(|f| f.state == one.state).collect();
         let mut names: Vec<String> = worst.iter().take(NAMED).map(|f| f.name()).collect();
@@ -229,9 +229,9 @@ fn guarantees(wanted: &Requirements, verdicts: &[Verdict<'_>]) -> String {
             names.push(format!("{} more", worst.len() - NAMED));
         }
         grid.add_row([
-            kind(one.promise.kind).to_owned(),
-            one.promise.name.clone(),
-            one.promise.what.clone(),
+            kind(one.guarantee.kind).to_owned(),
+            one.guarantee.name.clone(),
+            one.guarantee.what.clone(),
             verdict(one.state).to_owned(),
             names.join(", "),
         ]);
@@ -263,11 +263,11 @@ fn to_json(wanted: &Requirements, findings: &[Finding], verdicts: &[Verdict<'_>]
     let of_verdict = |one: &Verdict<'_>| {
         let affects: Vec<_> = one.against.iter().map(|finding| finding.name()).collect();
         json!({
-            "kind": kind(one.promise.kind),
-            "name": one.promise.name,
-            "promise": one.promise.what,
+            "kind": kind(one.guarantee.kind),
+            "name": one.guarantee.name,
+            "promise": one.guarantee.what,
             "verdict": verdict(one.state),
-            "rests_on": one.promise.rests_on,
+            "rests_on": one.guarantee.rests_on,
             "affected_by": affects,
             "against": affects,
         })

@@ -13,6 +13,7 @@ mod deploy;
 mod doctor;
 mod exit;
 mod input;
+mod lf;
 #[cfg(test)]
 mod manual;
 mod measure;
@@ -52,6 +53,7 @@ fn main() -> std::process::ExitCode {
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Tfg(tfg) => tfg::tfg(tfg),
+        Verb::Lf { what } => lf::lf(what),
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Report(report) => run::report(report),
@@ -66,6 +68,9 @@ fn main() -> std::process::ExitCode {
             let text = match kind {
                 SchemaKind::System => onbeat_description::schema(),
                 SchemaKind::Tasks => onbeat_description::tasks::schema(),
+                SchemaKind::LfSidecar => onbeat_description::lf::sidecar_schema(),
+                SchemaKind::LfFederation => onbeat_description::lf::schema(),
+                SchemaKind::LfSimulation => onbeat_measure::federation::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
                 SchemaKind::Tfg => onbeat_report::timing::schema(),

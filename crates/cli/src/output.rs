@@ -29,6 +29,13 @@ pub(crate) const SIMULATION: &str = "simulation.json";
 /// The report of a simulation.
 pub(crate) const SIMULATION_REPORT: &str = "simulation.html";
 
+/// What runs of a federation saw, as JSON.
+pub(crate) const FEDERATION: &str = "federation.json";
+/// The report of those.
+pub(crate) const FEDERATION_REPORT: &str = "federation.html";
+/// Their ranges, as CSV.
+pub(crate) const FEDERATION_RANGES: &str = "federation.csv";
+
 /// What the five tests measured, as JSON.
 pub(crate) const MEASUREMENT: &str = "measurement.json";
 /// The report of a measurement.
@@ -53,6 +60,8 @@ const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 pub(crate) enum Kind {
     Run,
     Simulation,
+    /// Runs of a federation's skeleton.
+    Federation,
     Measurement,
     Deployment,
     /// A system to begin with. A person edits it further: it never replaces anything.
@@ -65,6 +74,7 @@ impl Kind {
         match self {
             Self::Run => "a run",
             Self::Simulation => "a simulation",
+            Self::Federation => "`onbeat lf simulate`",
             Self::Measurement => "a measurement",
             Self::System => "`onbeat new`",
             Self::Deployment => "a deployment",
@@ -75,7 +85,9 @@ impl Kind {
     const fn flag(self) -> &'static str {
         match self {
             Self::Deployment => "--deploy",
-            Self::Run | Self::Simulation | Self::Measurement | Self::System => "--out",
+            Self::Run | Self::Simulation | Self::Federation | Self::Measurement | Self::System => {
+                "--out"
+            }
         }
     }
 }
@@ -406,6 +418,8 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
     };
     let files = [SIMULATION, SIMULATION_REPORT, REPETITIONS];
     let of_simulation = |name: &String| files.contains(&name.as_str());
+    let of_federation =
+        |name: &String| [FEDERATION, FEDERATION_REPORT, FEDERATION_RANGES].contains(&name.as_str());
     let of_measurement = |name: &String| {
         let samples = directory.join(SAMPLES);
         let is_csv = |name: &String| name.ends_with(".csv");
@@ -434,6 +448,11 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
             let results =
                 serde_json::from_str::<onbeat_measure::simulation::Results>(&text(SIMULATION));
             results.is_ok() && names(directory).iter().all(of_simulation)
+        }
+        Kind::Federation => {
+            let results =
+                serde_json::from_str::<onbeat_measure::federation::Results>(&text(FEDERATION));
+            results.is_ok() && names(directory).iter().all(of_federation)
         }
     })
 }

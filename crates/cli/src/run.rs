@@ -219,6 +219,11 @@ fn watch(wanted: &[Wanted], arguments: &RunArguments) -> anyhow::Result<Watch> {
 /// Says what becomes of streams and faults: no table of a run shows them.
 fn modelled(wanted: &Wanted) {
     let Wanted { system, network, .. } = wanted;
+    let emulated = matches!(network, NetworkKind::Emulated);
+    let models_tcp = emulated && system.run.time == TimeMode::Virtual;
+    if !system.tcp.is_empty() && !models_tcp {
+        terminal::say("onbeat: messages over TCP are modelled in virtual time only: left out");
+    }
     if system.streams.is_empty() && system.faults.is_empty() {
         return;
     }

@@ -45,6 +45,9 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
             "onbeat: no program is started: channels are modelled, one message an interval"
         ));
     }
+    if !system.tcp.is_empty() {
+        terminal::say("onbeat: messages over TCP take part; `onbeat run` shows what they meet");
+    }
     let interrupted = run::interrupt()?;
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     // First, so that nobody waits for a simulation whose results have no place.
@@ -185,7 +188,15 @@ impl<'a> Wanted<'a> {
         &self,
         mut capture: Option<Captured<'c>>,
     ) -> anyhow::Result<(Observed, Repetitions, Option<Captured<'c>>)> {
-        let bar = Bar::new(self.system.run.duration, self.repetitions);
+        let duration = self.system.run.duration;
+        let bar = Bar::new(
+            duration,
+            self.repetitions,
+            match self.repetitions {
+                1 => format!("simulation, {duration}"),
+                many => format!("{many} simulations, {duration} each"),
+            },
+        );
         let next = AtomicU32::new(0);
         let first = Mutex::new(capture.as_mut());
         let (done, results) = mpsc::channel();
@@ -216,7 +227,7 @@ impl<'a> Wanted<'a> {
             drop(done);
             in_order(results, |seen| repetitions.add(seen))
         });
-        bar.bar.finish_and_clear();
+        bar.finish();
         Ok((observed?, repetitions, capture))
     }
 
@@ -281,32 +292,35 @@ fn in_order(
 
 /// The progress of all repetitions together, in microseconds of simulated time; drawn where
 /// somebody looks, and only when it takes long.
-struct Bar {
+pub(crate) struct Bar {
     bar: ProgressBar,
     shown: Once,
 }
 
 impl Bar {
-    fn new(duration: Span, repetitions: u32) -> Self {
+    /// Of so many repetitions that each take so long.
+    pub(crate) fn new(duration: Span, repetitions: u32, message: String) -> Self {
         let length = (duration.as_ns() / 1_000) as u64 * u64::from(repetitions);
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %  {eta} left");
         if let Ok(style) = style {
             bar.set_style(style.progress_chars("=> "));
         }
-        bar.set_message(match repetitions {
-            1 => format!("simulation, {duration}"),
-            _ => format!("{repetitions} simulations, {duration} each"),
-        });
+        bar.set_message(message);
         Self { bar, shown: Once::new() }
     }
 
     /// A repetition has come from one instant to another.
-    fn advance(&self, from: NetTime, to: NetTime) {
+    pub(crate) fn advance(&self, from: NetTime, to: NetTime) {
         self.bar.inc((to.as_ns() / 1_000 - from.as_ns() / 1_000).max(0) as u64);
         if self.bar.elapsed() > BAR_AFTER {
             self.shown.call_once(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
+    }
+
+    /// Takes it away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }
 

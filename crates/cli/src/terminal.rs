@@ -13,14 +13,26 @@ pub(crate) fn is_printed() -> bool {
 
 /// Prints on standard output. A reader that has gone away, as `head` does, is no error.
 pub(crate) fn print(text: impl std::fmt::Display) {
+    write(format_args!("{}\n", harmless(&text.to_string())));
+}
+
+fn write(text: std::fmt::Arguments<'_>) {
     use std::io::Write;
     let mut output = std::io::stdout().lock();
-    if let Err(error) = writeln!(output, "{}", harmless(&text.to_string()))
+    if let Err(error) = output.write_fmt(text).and_then(|()| output.flush())
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
         say(format_args!("onbeat: standard output: {error}"));
         UNPRINTED.store(true, Ordering::Relaxed);
     }
+}
+
+/// Prints for another program: what is no terminal gets the text as it is.
+pub(crate) fn hand_on(text: &str) {
+    use std::io::IsTerminal;
+    let is_shown = std::io::stdout().is_terminal();
+    let text = if is_shown { harmless(text) } else { Cow::Borrowed(text) };
+    write(format_args!("{text}"));
 }
 
 /// Prints a line on standard error. A failure cannot be reported.
@@ -37,7 +49,8 @@ fn harmless(text: &str) -> Cow<'_, str> {
             || matches!(c, '\u{061c}' | '\u{2066}'..='\u{2069}');
         c.is_control() && c != '\n' && c != '\t' || turns
     };
-    if !text.contains(is_bad) {
+    let is_plain = |octet: u8| matches!(octet, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(is_plain) || !text.contains(is_bad) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());

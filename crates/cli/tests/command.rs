@@ -162,7 +162,7 @@ fn the_manifest_that_is_written_compiles_and_says_the_same() {
 }
 
 #[test]
-fn a_program_without_a_fabric_says_how_to_start_it() {
+fn a_program_outside_of_a_run_says_how_to_start_it() {
     let system = TestSystem::new(&two_hosts(&programs("", "")));
     system.program("talker.c", "left");
     let output = Command::new(system.path().join("build/left"))
@@ -175,7 +175,16 @@ fn a_program_without_a_fabric_says_how_to_start_it() {
 
 #[test]
 fn the_schemas_that_are_printed_are_the_ones_in_the_tree() {
-    for kind in ["system", "tasks", "results", "simulation", "tfg"] {
+    for kind in [
+        "system",
+        "tasks",
+        "lf-sidecar",
+        "lf-federation",
+        "lf-simulation",
+        "results",
+        "simulation",
+        "tfg",
+    ] {
         let file = format!("{kind}.schema.json");
         let output = onbeat().args(["schema", kind]).output().expect("onbeat runs");
         let committed = std::fs::read(root().join("schema").join(&file)).expect("the schema");

@@ -18,7 +18,7 @@ int main(void)
 {
 	onbeat *run;
 
-	if (onbeat_open(&run) == ONBEAT_E_FABRIC) {
+	if (onbeat_open(&run) == ONBEAT_E_COORDINATOR) {
 		fprintf(stderr, "%s\n", onbeat_last_error());
 		return 3;
 	}
@@ -35,7 +35,7 @@ int main() {
         onbeat::Context run;
     } catch (const onbeat::Error &error) {
         std::cerr << error.what() << '\n';
-        return error.status() == ONBEAT_E_FABRIC ? 3 : 1;
+        return error.status() == ONBEAT_E_COORDINATOR ? 3 : 1;
     }
 }
 "#;
@@ -282,6 +282,11 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         "share/onbeat/abortable.txt",
         "share/onbeat/freertos/sources.txt",
         "share/onbeat/freertos/FreeRTOSConfig.h",
+        "share/onbeat/lf/Onbeat.lf",
+        "share/onbeat/lf/README.md",
+        "share/onbeat/lf/onbeat.cmake",
+        "share/onbeat/lf/onbeat-federated.cmake",
+        "share/onbeat/lf/sources.cmake",
     ]
     .map(|file| format!("opt/o/{file}"))
     .into();
@@ -301,6 +306,10 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         let of_part = files(&timedc.join("freertos").join(part));
         let installed = |name: &String| format!("opt/o/share/onbeat/freertos/{part}/{name}");
         expected.extend(of_part.iter().map(installed));
+    }
+    for part in ["include", "src"] {
+        let of_part = files(&root().join("lf").join(part));
+        expected.extend(of_part.iter().map(|name| data(&format!("lf/{part}/{name}"))));
     }
     expected.extend(read_and_copied());
     assert_eq!(files(stage.path()), expected);
@@ -412,6 +421,64 @@ fn build_with_cmake(installed: &Installed) {
         installed.runs(&build.join(name));
         assert_eq!(needs_shared_library(&build.join(name)), shared, "{name}");
     }
+}
+
+/// As lfc writes it: it includes copies of the files that a target block names.
+const CMAKE_LISTS_OF_LFC: &str = r#"
+cmake_minimum_required(VERSION 3.13)
+project(federate LANGUAGES C)
+set(CMAKE_C_STANDARD 11)
+set(LF_MAIN_TARGET federate)
+add_executable(${LF_MAIN_TARGET} ${LF}/test/federation.c ${LF}/test/stub/runtime.c
+  ${LF}/test/stub/federate.c ${LF}/test/stub/socket.c)
+target_include_directories(${LF_MAIN_TARGET} PUBLIC ${LF}/test/stub)
+find_package(Threads REQUIRED)
+target_link_libraries(${LF_MAIN_TARGET} PRIVATE Threads::Threads)
+include(onbeat.cmake)
+include(onbeat-federated.cmake)
+"#;
+
+#[test]
+fn programs_of_lingua_franca_build_with_what_was_installed() {
+    if !has("cmake") || !has("pkg-config") {
+        return;
+    }
+    let installed = Installed::new().moved();
+    let lf = installed.pkg_config(&["--variable=lfdir"]).concat();
+    assert!(Path::new(&lf).join("Onbeat.lf").is_file(), "{lf}");
+    installed.write("CMakeLists.txt", CMAKE_LISTS_OF_LFC);
+    for file in ["onbeat.cmake", "onbeat-federated.cmake"] {
+        std::fs::copy(Path::new(&lf).join(file), installed.path("work").join(file))
+            .expect("a copy");
+    }
+    let build = installed.path("build");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(installed.path("work")).arg("-B").arg(&build);
+    configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix().display()));
+    // The stand-in for the runtime is ours; what it is built with is what was installed.
+    configure.arg(format!("-DLF={}", root().join("lf").display()));
+    must(configure.args(["-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", "-Wno-dev"]));
+    let built = must(Command::new("cmake").arg("--build").arg(&build).arg("--verbose"));
+    for source in ["reactors.c", "federated.c", "member.c"] {
+        let compiled = format!("/share/onbeat/lf/src/{source}");
+        let count = built.lines().filter(|line| line.ends_with(&compiled)).count();
+        assert_eq!(count, 1, "{source}: {built}");
+    }
+    let federate = |table: Option<&str>| {
+        let mut federate = Command::new(build.join("federate"));
+        federate.args(["0", "10", "octets:/dev/null"]).env_remove("ONBEAT_LF_TABLE");
+        federate.env_remove("ONBEAT_COORDINATOR").env_remove("ONBEAT_INTERFACE");
+        if let Some(table) = table {
+            installed.write("table", table);
+            federate.env("ONBEAT_LF_TABLE", installed.path("work/table"));
+        }
+        let output = federate.env("LD_LIBRARY_PATH", installed.libraries()).output().expect("runs");
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        said(&output)
+    };
+    assert!(federate(None).contains("ONBEAT_LF_TABLE does not name the table"));
+    assert!(federate(Some("nonsense")).contains("its first line is not `onbeat-lf-channels 1`"));
+    assert!(federate(Some("onbeat-lf-channels 1\n")).contains("`onbeat run`"));
 }
 
 /// Exits with 0 when the interface that is not there was refused.

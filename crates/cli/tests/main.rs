@@ -2,6 +2,9 @@
 //! so that what waits for a clock waits beside what computes; `cargo test --test cli books::` runs
 //! one file's tests.
 
+// For `fuzz_targets`: what the targets know by this name.
+extern crate self as libfuzzer_sys;
+
 mod common;
 
 // What several of them use.
@@ -38,19 +41,27 @@ mod command;
 mod compare;
 mod compat;
 mod completions;
+mod coordinator;
 mod cpp;
 mod day;
 mod doctor;
 mod engines;
 mod experiment;
-mod fabric;
 mod federated;
 mod five_tests;
 mod freertos;
+mod fuzz_targets;
 mod gptp_in_run;
 mod hunt;
 mod install;
 mod interference;
+mod lf_bounds;
+mod lf_import;
+mod lf_patch;
+mod lf_runtime;
+mod lf_simulate;
+mod lf_table;
+mod lingua_franca;
 mod locks;
 mod measure;
 mod netns;

@@ -172,6 +172,13 @@ fn events_per_s(description: &Description) -> i128 {
         rate.or(int(noise, "frames_per_s")).unwrap_or(1)
     });
     let noise: i128 = noise.sum();
+    // Each write is a segment or several, each acknowledged.
+    let tcp = description.list("tcp").iter().map(|flow| {
+        let writes = flow["writes_octets"].as_array().into_iter().flatten();
+        let segments: i128 = writes.map(|w| 1 + i128::from(w.as_i64().unwrap_or(1)) / 1_460).sum();
+        2 * segments * per_s(flow).unwrap_or(1)
+    });
+    let tcp: i128 = tcp.sum();
     let fastest = description.list("link").iter().map(|link| {
         int(link, "rate_mbps").map(|mbps| mbps * 1_000_000).or(int(link, "rate_bps")).unwrap_or(1)
     });
@@ -187,7 +194,7 @@ fn events_per_s(description: &Description) -> i128 {
         })
     });
     let gates: i128 = gates.sum();
-    hops * (flows + manifest + noise + babblers as i128 * fastest / 672) + gates
+    hops * (flows + manifest + noise + tcp + babblers as i128 * fastest / 672) + gates
 }
 
 /// The command and a place to work in.

@@ -367,7 +367,7 @@ fn split(text: &[u8]) -> Vec<OsString> {
 }
 
 /// The C compiler's words: `CC`, which may hold arguments, or `cc`.
-pub(super) fn compiler() -> Vec<OsString> {
+pub(crate) fn compiler() -> Vec<OsString> {
     compiler_in(std::env::var_os("CC").unwrap_or_default().as_bytes())
 }
 

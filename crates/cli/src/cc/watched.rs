@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 /// Runs the preprocessor, with a text as its input if there is one, until it is done, says too
 /// much, waits for ever or an interrupt comes.
-pub(super) fn output(
+pub(crate) fn output(
     command: &mut Command,
     text: Option<&str>,
     interrupted: &AtomicBool,
@@ -66,7 +66,7 @@ pub(super) fn output(
     });
     let status = child.wait()?;
     match problem {
-        Some(problem) => bail!("the C preprocessor {problem}"),
+        Some(problem) => bail!("the C compiler {problem}"),
         None => Ok(Output { status, stdout, stderr }),
     }
 }

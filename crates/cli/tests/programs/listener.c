@@ -19,7 +19,7 @@ static void *return_at_once(void *argument)
 	return argument;
 }
 
-/* Greets the fabric without the library, by the rules. */
+/* Greets the run coordinator without the library, by the rules. */
 static int greet(void)
 {
 	int door = atoi(getenv("ONBEAT_COORDINATOR")), s = -1;
@@ -70,7 +70,7 @@ int main(int count, char **arguments)
 	if (strcmp(how, "hangs") == 0 && fork() == 0)
 		execlp("sleep", "sleep", "1000", (char *)NULL);
 	must(onbeat_open(&run));
-	EXPECT(onbeat_open(&run) == ONBEAT_E_FABRIC);
+	EXPECT(onbeat_open(&run) == ONBEAT_E_COORDINATOR);
 	must(onbeat_listener_open(run, "c", strcmp(how, "wrong size") == 0 ? 4 : 8, &in));
 	if (strcmp(how, "atexit") == 0)
 		atexit(close_at_exit);

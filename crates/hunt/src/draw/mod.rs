@@ -156,6 +156,7 @@ impl<'a> Draft<'a> {
         self.streams();
         self.ports();
         self.noise();
+        self.tcp();
         self.faults();
     }
 

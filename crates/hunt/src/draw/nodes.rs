@@ -151,7 +151,7 @@ impl Draft<'_> {
         node.insert("clock".into(), Value::Object(clock));
     }
 
-    fn delay(&mut self) -> Value {
+    pub(super) fn delay(&mut self) -> Value {
         if self.chance(25) {
             let pairs = (0..self.dice.between(1, 4))
                 .map(|_| json!([self.dice.between(0, 60_000), self.dice.magnitude(1, 1_000)]));

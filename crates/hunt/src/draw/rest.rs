@@ -42,6 +42,7 @@ impl Draft<'_> {
             let protected = self.chance(50);
             run.insert("protected".into(), json!(protected));
         }
+        self.maybe_bool(run, "noise");
         self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));
     }
 
@@ -75,17 +76,29 @@ impl Draft<'_> {
 
     pub(super) fn references(&mut self) {
         let scenarios = self.root.get("scenario").and_then(Value::as_array).map_or(0, Vec::len);
-        let channels = self.root.get("channel").and_then(Value::as_array).map_or(0, Vec::len);
-        if scenarios == 0 || channels == 0 || !self.chance(40) {
+        let count = |of: &str| self.root.get(of).and_then(Value::as_array).map_or(0, Vec::len);
+        let mut subjects = vec![("clock", self.hosts[0].name.clone(), vec!["clock-error"])];
+        if count("channel") > 0 {
+            let quantities =
+                ["latency", "end-to-end", "talker-wakeup", "listener-wakeup", "relative-wakeup"];
+            subjects.extend([(); 3].map(|()| ("channel", "c0".to_owned(), quantities.to_vec())));
+        }
+        if count("tcp") > 0 {
+            subjects.push(("tcp", "t0".to_owned(), vec!["latency", "end-to-end"]));
+        }
+        if scenarios == 0 || !self.chance(40) {
             return;
         }
-        let quantities = ["latency", "talker-wakeup", "listener-wakeup", "relative-wakeup"];
+        let (subject, name, quantities) = self.dice.one(&subjects);
         let mut reference = table(json!({
             "source": "drawn",
             "scenario": "v0",
-            "channel": "c0",
             "quantity": self.dice.one(&quantities),
         }));
+        reference.insert(subject.into(), json!(name));
+        if self.chance(30) {
+            reference.insert("note".into(), json!("drawn as well"));
+        }
         let keys = ["max_ns", "min_ns", "avg_ns", "stddev_ns", "lost_per_mille"];
         let count = self.dice.between(1, 5) as usize;
         for at in self.dice.some(keys.len(), count) {

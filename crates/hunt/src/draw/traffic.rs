@@ -353,6 +353,35 @@ impl Draft<'_> {
         }
     }
 
+    pub(super) fn tcp(&mut self) {
+        let share = self.mix.noise;
+        if !self.chance(share) || !self.chance(50) {
+            return;
+        }
+        for number in 0..self.dice.between(1, 2) {
+            let (talker, listener) = self.two_hosts();
+            let mut flow = table(json!({ "name": format!("t{number}"),
+                "talker": self.hosts[talker].name, "listener": self.hosts[listener].name }));
+            let count = self.dice.between(1, 3);
+            let mut write = || {
+                let usual = self.dice.one(&[1, 21, 300, 1_460, 5_000]);
+                self.number("Tcp.writes_octets[]", usual)
+            };
+            let writes: Vec<_> = (0..count).map(|_| write()).collect();
+            flow.insert("writes_octets".into(), json!(writes));
+            let usual = self.dice.magnitude(100_000, 100_000_000);
+            flow.insert("interval_ns".into(), self.number("Tcp.interval_ns", usual));
+            self.maybe(&mut flow, "Tcp.phase_ns", |dice| dice.between(0, 10_000_000));
+            self.maybe(&mut flow, "Tcp.after_us", |dice| dice.between(0, 5_000));
+            if self.optional() {
+                flow.insert("lag_ns".into(), self.delay());
+            }
+            self.maybe_bool(&mut flow, "nagle");
+            self.maybe_bool(&mut flow, "delayed_ack");
+            self.push("tcp", flow);
+        }
+    }
+
     fn noise_rate(&mut self) -> (&'static str, Value) {
         let mbps = (self.slowest_bps / 1_000_000).clamp(1, 10_000);
         let share = self.dice.one(&[5, 30, 70, 100, 100, 120]);

@@ -108,6 +108,7 @@ impl Corpus {
         let maker = Maker { onbeat: onbeat.to_owned(), place: place.path().to_owned() };
         let mut corpus = Self::default();
         corpus.descriptions(repository)?;
+        corpus.models(repository)?;
         corpus.outputs(&maker)?;
         corpus.machines(&maker)?;
         Ok(corpus)
@@ -136,6 +137,26 @@ impl Corpus {
         let system = system.context("docs/tasks.md shows a system")?;
         self.add("tasks", [("tasks.toml".to_owned(), file(system))].into());
         self.add("network", [("network.json".to_owned(), file(NETWORK))].into());
+        Ok(())
+    }
+
+    /// Models in Lingua Franca: each as `model.lf`, with the library and a sidecar.
+    fn models(&mut self, repository: &Path) -> Result<()> {
+        let place = repository.join("conformance/lf");
+        let all = read(&place)?;
+        let library: Entries =
+            all.iter().filter(|(path, _)| path.starts_with("lib/")).map(both).collect();
+        for (path, model) in &all {
+            let Some(name) = path.strip_suffix(".lf").filter(|name| !name.contains('/')) else {
+                continue;
+            };
+            let sidecar = all.get(&format!("{name}.toml")).cloned();
+            let sidecar = sidecar.unwrap_or_else(|| file("format = 1\n"));
+            let mut entries = library.clone();
+            entries.insert("model.lf".to_owned(), model.clone());
+            entries.insert("model.toml".to_owned(), sidecar);
+            self.add("model", entries);
+        }
         Ok(())
     }
 
@@ -189,6 +210,10 @@ impl Corpus {
         self.add("machine", machine);
         Ok(())
     }
+}
+
+fn both((path, entry): (&String, &Entry)) -> (String, Entry) {
+    (path.clone(), entry.clone())
 }
 
 fn file(text: &str) -> Entry {

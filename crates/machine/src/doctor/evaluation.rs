@@ -1,4 +1,4 @@
-//! Findings as they are made: what a check says, and whether that blocks a promise.
+//! Findings as they are made: what a check says, and whether that blocks a guarantee.
 
 use super::facts::{Fact, Facts};
 use super::finding::{Check, Finding, State};
@@ -22,8 +22,8 @@ impl<'a> Evaluation<'a> {
         self.findings
     }
 
-    /// A finding. Without a system what would block is only advice; with one, what no promise rests
-    /// on is as it may be.
+    /// A finding. Without a system what would block is only advice; with one, what no guarantee
+    /// rests on is as it may be.
     pub(super) fn say(
         &mut self,
         check: &'static Check,
@@ -90,7 +90,7 @@ impl<'a> Evaluation<'a> {
         let (state, wanted) = match state {
             State::Blocks if general => (State::Advice, wanted),
             State::Ok => (State::Ok, wanted),
-            // What no promise rests on is not worth a word.
+            // What no guarantee rests on is not worth a word.
             _ if !general && !rests && !check.against.is_empty() => {
                 (State::Ok, format!("{wanted}, if needed"))
             }

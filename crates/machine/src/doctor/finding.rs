@@ -71,7 +71,7 @@ pub enum State {
     Unknown,
     /// Could be better.
     Advice,
-    /// A promise of the system cannot be kept like this.
+    /// A guarantee of the system cannot be kept like this.
     Blocks,
 }
 

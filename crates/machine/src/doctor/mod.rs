@@ -47,7 +47,7 @@ pub use nic::{Interface, Vlan};
 pub use power::{Cpu, Power};
 pub use process::{Process, Thread};
 pub use qdiscs::{Qdisc, Tried};
-pub use requirements::{NoSuchHost, Program, Promise, PromiseKind, Requirements};
+pub use requirements::{Guarantee, GuaranteeKind, NoSuchHost, Program, Requirements};
 pub use script::lint;
 pub use tasks::{Policy, Task};
 pub use throttling::Throttling;

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 /// common header of a stream (1722-2016 4.4.4).
 const STREAM_HEADER: u32 = 24;
 
-/// What a promise is about.
+/// What a guarantee is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PromiseKind {
+pub enum GuaranteeKind {
     /// A channel's latency.
     Channel,
     /// A chain's deadline.
@@ -24,14 +24,14 @@ pub enum PromiseKind {
     Program,
 }
 
-/// One promise of the description that concerns this machine.
+/// One guarantee of the description that concerns this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct Guarantee {
     /// What it is about.
-    pub kind: PromiseKind,
+    pub kind: GuaranteeKind,
     /// The name of that.
     pub name: String,
-    /// What is promised, for a person.
+    /// What is guaranteed, for a person.
     pub what: String,
     /// What it rests on here.
     pub rests_on: BTreeSet<Need>,
@@ -57,8 +57,8 @@ pub struct Requirements {
     pub interface: Option<String>,
     /// The programs that are to run here.
     pub programs: Vec<Program>,
-    /// What is promised.
-    pub promises: Vec<Promise>,
+    /// What is guaranteed.
+    pub guarantees: Vec<Guarantee>,
     /// The latest wake-up that the description counts on, where it says one.
     pub wakeup_max: Option<Span>,
     /// The rate of the machine's link.
@@ -87,7 +87,7 @@ impl Requirements {
         for (at, _) in hosts(system) {
             requirements.add_programs(system, at);
         }
-        requirements.promise(system, plan, None);
+        requirements.guarantee(system, plan, None);
         requirements
     }
 
@@ -104,7 +104,7 @@ impl Requirements {
         let mut requirements = Self { system: system.name.clone(), ..Self::default() };
         requirements.add_programs(system, at);
         requirements.add_network(system, plan, at);
-        requirements.promise(system, plan, Some(at));
+        requirements.guarantee(system, plan, Some(at));
         Ok(requirements)
     }
 
@@ -113,9 +113,9 @@ impl Requirements {
         self.system.is_empty()
     }
 
-    /// Whether some promise rests on this.
+    /// Whether some guarantee rests on this.
     pub(super) fn rests_on(&self, need: Need) -> bool {
-        self.promises.iter().any(|promise| promise.rests_on.contains(&need))
+        self.guarantees.iter().any(|guarantee| guarantee.rests_on.contains(&need))
     }
 
     /// The cores that programs ask for by number.
@@ -166,7 +166,7 @@ impl Requirements {
         self.gated = !settings.gates.is_empty() || system.channels.iter().any(scheduled);
     }
 
-    fn promise(&mut self, system: &System, plan: &Plan, at: Option<NodeId>) {
+    fn guarantee(&mut self, system: &System, plan: &Plan, at: Option<NodeId>) {
         let is_here = |node: NodeId| at.is_none_or(|host| host == node);
         let mut needs_of = Vec::new();
         for (channel, planned) in system.channels.iter().zip(&plan.channels) {
@@ -184,17 +184,17 @@ impl Requirements {
             let Some(bound) = planned.bound().filter(|_| !rests_on.is_empty()) else { continue };
             let slack = channel.fixed_delay - bound;
             self.clock_slack = Some(self.clock_slack.map_or(slack, |least| least.min(slack)));
-            let (kind, name) = (PromiseKind::Channel, channel.name.clone());
+            let (kind, name) = (GuaranteeKind::Channel, channel.name.clone());
             let what = format!("at most {bound}, continues after {}", channel.fixed_delay);
-            self.promises.push(Promise { kind, name, what, rests_on });
+            self.guarantees.push(Guarantee { kind, name, what, rests_on });
         }
         for (chain, bound) in system.chains.iter().zip(&plan.chains) {
             let all = chain.channels.iter().flat_map(|id| needs_of[id.index()].iter().copied());
             let rests_on: BTreeSet<Need> = all.collect();
             if bound.is_some() && !rests_on.is_empty() {
-                let (kind, name) = (PromiseKind::Chain, chain.name.clone());
+                let (kind, name) = (GuaranteeKind::Chain, chain.name.clone());
                 let what = format!("deadline {}", chain.deadline);
-                self.promises.push(Promise { kind, name, what, rests_on });
+                self.guarantees.push(Guarantee { kind, name, what, rests_on });
             }
         }
         for program in system.programs.iter().filter(|program| is_here(program.host)) {
@@ -202,9 +202,9 @@ impl Requirements {
                 Some(priority) => format!("its timing points, at priority {priority}"),
                 None => "its timing points".to_owned(),
             };
-            let (kind, name) = (PromiseKind::Program, program.name.clone());
+            let (kind, name) = (GuaranteeKind::Program, program.name.clone());
             let rests_on = BTreeSet::from([Need::Wakeup]);
-            self.promises.push(Promise { kind, name, what, rests_on });
+            self.guarantees.push(Guarantee { kind, name, what, rests_on });
         }
     }
 }

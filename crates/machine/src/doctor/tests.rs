@@ -1,9 +1,9 @@
 //! A fake host that is tuned well, and one fault planted in it at a time.
 
 mod faults;
+mod guarantees;
 mod host;
 mod listing_14;
-mod promises;
 mod this_machine;
 
 use super::{Facts, Finding, State, checks};

@@ -1,7 +1,6 @@
 //! No latency is below physics, and none is above a bound where nothing broke its premises.
 
 use super::{Case, list, text};
-use crate::script::{ActorStep, each};
 use crate::system::DrawnChannel;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -19,12 +18,8 @@ impl Case<'_> {
             self.physics(channel);
             let undisturbed = self.is_undisturbed(result);
             let late_end = channel.listeners.iter().any(|host| !self.was_open(channel, host));
-            let most = result["latency_ns"]["max"].as_i64().unwrap_or(0);
-            let bound = result["bound_ns"].as_i64().unwrap_or(i64::MAX);
-            let launched = self.launched_late_ns(channel);
-            let is_launch = launched > 0 && most <= bound.saturating_add(launched);
             let is_broken = result["verdict"] == "broken";
-            if undisturbed && !late_end && is_broken && !(is_launch && result["lost"] == 0) {
+            if undisturbed && !late_end && is_broken {
                 let why = text(&result["verdict_reason"]);
                 self.find("guarantee", format!("{} is broken: {why}", channel.name));
             }
@@ -75,8 +70,7 @@ impl Case<'_> {
             return;
         }
         let place = format!("{} at {}", channel.name, text(&listener["host"]));
-        let launched = self.launched_late_ns(channel);
-        if undisturbed && most > bound.saturating_add(launched) {
+        if undisturbed {
             self.find("guarantee", format!("{place} took {most} ns of {bound}"));
         }
         let excused = self.clocks_jump() && result["verdict"] == "not judged";
@@ -84,27 +78,6 @@ impl Case<'_> {
             let verdict = text(&result["verdict"]);
             self.find("books", format!("{place} took {most} ns of {bound}, and is {verdict}"));
         }
-    }
-
-    /// By how much frames of a channel leave later than at the instant for which they were written:
-    /// on a simulated host they leave after its wake-up delay, which no bound contains
-    /// (docs/channels.md). Nothing, where no program names an instant.
-    fn launched_late_ns(&self, channel: &DrawnChannel) -> i64 {
-        let mut launches = false;
-        let actors = self.system.actors.iter().filter(|actor| actor.host == channel.talker);
-        for actor in actors {
-            let own = |slot: usize| actor.ends.get(slot).is_some_and(|e| e.channel == channel.name);
-            let mut look = |step: &ActorStep| {
-                launches |= matches!(step, ActorStep::WriteAt { slot, .. } if own(*slot));
-            };
-            actor.scripts.iter().for_each(|steps| each(steps, &mut look));
-        }
-        let hosts = self.system.description.list("host");
-        let delay = hosts.iter().find(|host| host["name"] == *channel.talker);
-        let delay = delay.map(|host| &host["wakeup_ns"]).filter(|_| launches);
-        let histogram = delay.map_or(&[][..], |delay| list(&delay["histogram"]));
-        let most = delay.and_then(|delay| delay["max"].as_i64());
-        histogram.iter().filter_map(|pair| pair[0].as_i64()).chain(most).max().unwrap_or(0)
     }
 
     /// A frame needs the time of the wires, and every bridge that stores it that of its length.

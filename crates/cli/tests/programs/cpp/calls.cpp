@@ -23,7 +23,7 @@ static void refusals(Context &run, Talker<std::uint64_t> &out) {
     const auto [size, why] = thrown_by([&] { Listener<std::uint32_t>(run, "d"); });
     EXPECT(size == ONBEAT_E_REFUSED && why.find("of 16 octets") != std::string::npos);
     EXPECT(thrown_by([&] { Listener<Pair>(run, "x"); }).first == ONBEAT_E_REFUSED);
-    EXPECT(thrown_by([] { Context(); }).first == ONBEAT_E_FABRIC);
+    EXPECT(thrown_by([] { Context(); }).first == ONBEAT_E_COORDINATOR);
     EXPECT(thrown_by([&] { static_cast<void>(out.write(0)); }).first == ONBEAT_E_NOT_STARTED);
     EXPECT(thrown_by([&] { run.declare({}); }).first == ONBEAT_E_ARGUMENT);
     Talker<std::uint64_t> moved = std::move(out);

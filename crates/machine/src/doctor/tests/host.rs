@@ -5,7 +5,7 @@ use crate::doctor::facts::{FACTS_FILE, Fact, Facts};
 use crate::doctor::finding::{Finding, Need};
 use crate::doctor::nic::Interface;
 use crate::doctor::qdiscs::{Qdisc, Tried};
-use crate::doctor::requirements::{Program, Promise, PromiseKind, Requirements};
+use crate::doctor::requirements::{Guarantee, GuaranteeKind, Program, Requirements};
 use crate::ethtool::Abilities;
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -267,7 +267,7 @@ fn calls() -> Calls {
 
 fn requirements() -> Requirements {
     let all = BTreeSet::from([Need::Wakeup, Need::Network, Need::Time]);
-    let promise = |kind, name: &str, rests_on| Promise {
+    let guarantee = |kind, name: &str, rests_on| Guarantee {
         kind,
         name: name.to_owned(),
         what: "at most 1ms".to_owned(),
@@ -281,9 +281,9 @@ fn requirements() -> Requirements {
             priority: Some(80),
             cores: CpuList(BTreeSet::from([2])),
         }],
-        promises: vec![
-            promise(PromiseKind::Channel, "joints", all),
-            promise(PromiseKind::Program, "talker", BTreeSet::from([Need::Wakeup])),
+        guarantees: vec![
+            guarantee(GuaranteeKind::Channel, "joints", all),
+            guarantee(GuaranteeKind::Program, "talker", BTreeSet::from([Need::Wakeup])),
         ],
         wakeup_max: Some(Span::from_us(16)),
         rate: Some(BitRate::from_bps(1_000_000_000)),

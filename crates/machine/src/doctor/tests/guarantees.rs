@@ -78,7 +78,7 @@ fn a_host_asks_for_what_its_part_of_the_system_needs() {
     assert_eq!(left.wakeup_max, Some(Span::from_us(16)));
     assert_eq!(left.clock_slack, Some(Span::from_ms(1)));
     assert_eq!((left.priority(), left.cores().to_string().as_str()), (Some(70), "2-3"));
-    let names: Vec<_> = left.promises.iter().map(|promise| promise.name.as_str()).collect();
+    let names: Vec<_> = left.guarantees.iter().map(|guarantee| guarantee.name.as_str()).collect();
     assert_eq!(names, ["joints", "arm"]);
     // The other host only listens: no program, no reservation, no tag of its own.
     let right = Requirements::of_host(&system, &plan, "right").unwrap();
@@ -98,7 +98,7 @@ fn one_machine_that_runs_all_needs_no_synchronised_clock() {
 }
 
 #[test]
-fn a_finding_speaks_against_the_promises_that_rest_on_it_and_no_others() {
+fn a_finding_affects_the_guarantees_that_rest_on_it_and_no_others() {
     let mut host = Host::tuned();
     host.calls.tried.cbs = Fact::Known(false);
     let findings = host.findings();
@@ -107,7 +107,7 @@ fn a_finding_speaks_against_the_promises_that_rest_on_it_and_no_others() {
         .iter()
         .map(|verdict| {
             let against: Vec<_> = verdict.against.iter().map(|f| f.check.id).collect();
-            (verdict.promise.name.as_str(), verdict.state, against)
+            (verdict.guarantee.name.as_str(), verdict.state, against)
         })
         .collect();
     let expected =
@@ -117,12 +117,12 @@ fn a_finding_speaks_against_the_promises_that_rest_on_it_and_no_others() {
 }
 
 #[test]
-fn what_no_promise_rests_on_raises_no_alarm() {
+fn what_no_guarantee_rests_on_raises_no_alarm() {
     let mut host = Host::tuned();
     host.calls.tried.cbs = Fact::Known(false);
     host.calls.ptp4l = Fact::Unknown("there is no /var/run/ptp4l".to_owned());
     host.interface().up = false;
-    host.requirements.promises.retain(|promise| promise.name == "talker");
+    host.requirements.guarantees.retain(|guarantee| guarantee.name == "talker");
     assert_eq!(wrong(&host.findings()), []);
 }
 

@@ -1,4 +1,4 @@
-//! Programs on the fabric: what they may rely on, and what becomes of those that misbehave.
+//! Programs of a run: what they may rely on, and what becomes of those that misbehave.
 
 use crate::common::{
     self, TestSystem, channel, number, programs, results, run, talker_and_listener, two_hosts,
