@@ -1,6 +1,7 @@
 # make          builds Onbeat, the libraries that programs are linked with, the examples' programs
-# make demo     runs the two-hosts experiment: table, HTML report
+# make demo     runs the two-hosts experiment: table, HTML report; builds what that needs as for tests
 # make test     passes everything; sets up what it needs, builds what it tests for itself
+# make lint     what `make test` has the compiler say of the code, alone
 # REQUIRE=... what no test may lack (tools superuser namespaces); at its end `make test` lists those
 #               that did not run
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
@@ -13,33 +14,47 @@ CARGO ?= cargo
 BENCH ?= --quick
 REQUIRE ?= tools
 PROFILE ?= release
-onbeat := target/$(PROFILE)/onbeat
+built = target/$(patsubst dev,debug,$(PROFILE))
 examples := $(wildcard examples/[0-9]*)
 
-build:
-	@scripts/needs rust cc
-	$(CARGO) build --profile $(PROFILE) --locked -p onbeat-cli -p onbeat-capi
+build: command
 	@$(MAKE) --no-print-directory -C compat
 	@$(MAKE) --no-print-directory -C timedc
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example || exit 1; done
 
-demo: build
-	$(onbeat) run examples/01-two-hosts --all-scenarios
+command:
+	@scripts/needs rust cc
+	$(CARGO) build --profile $(PROFILE) --locked -p onbeat-cli -p onbeat-capi
+
+# It is there sooner than optimised, and sooner without what would speed up building it again. The
+# libraries are those of `make test`.
+demo: PROFILE = dev
+demo: export CARGO_INCREMENTAL = 0
+demo: command
+	@$(MAKE) --no-print-directory -C examples/01-two-hosts library=$(CURDIR)/$(built)/libonbeat.a
+	$(built)/onbeat run examples/01-two-hosts --all-scenarios
 
 test:
 	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir target --locked
+	$(CARGO) test --workspace --locked --no-run
 	@rm -f target/not-run
-	@# Twice as many threads as processors: many tests wait for a clock.
-	@RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
+	@# Many tests wait for a clock: twice as many threads as processors, and lints beside them, which
+	@# begin when the tests have let go of cargo's lock.
+	@(sleep 5; $(MAKE) --no-print-directory lint) > target/lint.log 2>&1 & lint=$$!; \
+		RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
 		ONBEAT_NOT_RUN=$(CURDIR)/target/not-run \
 		$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \
+		wait $$lint || status=1; cat target/lint.log; \
 		scripts/not-run target/not-run; exit $$status
 	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
 		library=$(CURDIR)/target/debug/deps/libonbeat.a
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@# Tests compile its targets.
+	$(CARGO) metadata --manifest-path fuzz/Cargo.toml --locked --format-version 1 >target/fuzz.json
 
 bench:
 	@scripts/needs rust cc python cyclictest
@@ -62,4 +77,4 @@ clean:
 
 include crates/capi/package/install.mk
 
-.PHONY: build demo test bench clean
+.PHONY: build command demo test lint bench clean

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat_model::time::{SyncedTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets};
-use onbeat_runtime::listener::{Dropped, Listener, Reading};
 use onbeat_runtime::channel_io::Framing;
+use onbeat_runtime::listener::{Dropped, Listener, Reading};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, MAX_FRAME, Pdu, emit, unwrap};
 

@@ -39,9 +39,8 @@ fuzz_target!(|text: &str| {
     let protected = onbeat_bounds::plan(&system, true);
     let Ok(plan) = protected.or_else(|_| onbeat_bounds::plan(&system, false)) else { return };
     onbeat_bounds::warnings(&system, &plan);
-    for (repetition, phases) in [Phases::Described, Phases::Random, Phases::Aligned]
-        .into_iter()
-        .enumerate()
+    for (repetition, phases) in
+        [Phases::Described, Phases::Random, Phases::Aligned].into_iter().enumerate()
     {
         let wanted = Simulation { duration: DURATION, seed: 1, repetitions: 3, phases };
         let mut looks = 0;

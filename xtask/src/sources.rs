@@ -76,7 +76,7 @@ pub(crate) fn environment(tree: &Tree) -> Result<Vec<Finding>> {
     let library = ["capi", "description", "model", "net", "onbeat", "run", "runtime"]
         .map(|name| format!("crates/{name}/src/"));
     let mut findings = Vec::new();
-    let c = ["timedc/src/", "compat/src/"];
+    let c = ["timedc/src/", "compat/src/", "lf/src/"];
     for file in &tree.files {
         let begins = |start: &&str| file.path.starts_with(*start);
         let is_rust = library.iter().any(|start| file.path.starts_with(start))

@@ -58,7 +58,7 @@ const PHRASES: [(&str, &str); 44] = [
 /// Names that code has no more: below which directory (an empty one is everywhere), the name, and
 /// the name that the thing has now. One in lower case is that of a file or directory, without its
 /// ending.
-const NAMES: [(&str, &str, &str); 49] = [
+const NAMES: [(&str, &str, &str); 58] = [
     ("", "Culprit", "Cause"),
     ("", "EndLog", "EndpointLog"),
     ("", "EndPort", "EndpointIo"),
@@ -79,16 +79,24 @@ const NAMES: [(&str, &str, &str); 49] = [
     ("", "Trouble", "Hazard"),
     ("", "Weakening", "Mutant"),
     ("", "Wish", "Requirement"),
+    ("compat/src/", "world", "backend"),
     ("crates/bounds/src/", "Meeting", "Coincidence"),
     ("crates/bounds/src/", "meeting", "coincidence"),
     ("crates/bounds/src/", "Ways", "MultiHop"),
     ("crates/bounds/src/", "ways", "multi_hop"),
     ("crates/description/src/", "ways", "paths"),
+    ("crates/cli/tests/", "fabric", "coordinator"),
+    ("crates/machine/src/", "Promise", "Guarantee"),
     ("crates/model/src/", "Pattern", "PeriodicRegime"),
     ("crates/model/src/", "Study", "TimingReport"),
+    ("crates/net/src/", "Lane", "DelayLine"),
+    ("crates/net/src/", "lane", "delay_line"),
+    ("crates/net/src/", "Then", "NextHop"),
     ("crates/onbeat/", "Fault", "ChannelError"),
+    ("crates/onbeat/", "ThreadTicket", "AnnouncedThread"),
     ("crates/onbeat/src/", "fabric", "coordinator"),
     ("crates/onbeat/src/", "link", "interface"),
+    ("crates/report/src/", "Lane", "Swimlane"),
     ("crates/run/src/", "fabric", "coordinator"),
     ("crates/runtime/", "Fault", "ChannelError"),
     ("crates/runtime/", "Fine", "ScaledNs"),
@@ -106,6 +114,7 @@ const NAMES: [(&str, &str, &str); 49] = [
     ("crates/timing/src/", "study", "report"),
     ("crates/timing/src/", "Walk", "Extraction"),
     ("crates/timing/src/", "walk", "extraction"),
+    ("timedc/src/", "world", "backend"),
     ("xtask/src/", "weaken", "mutate"),
     ("xtask/src/", "weakenings", "mutants"),
 ];

@@ -39,12 +39,20 @@ pub fn tree() -> &'static Path {
     })
 }
 
-/// The same tree, for `ONBEAT_HOME`; but what programs need of its `libonbeat.a` is one object,
-/// without the standard library's debug information. It is linked in a fifth of the time, and tests
-/// link some thousand programs.
+/// The same tree, for `ONBEAT_HOME`; but its `libonbeat.a` is [`object`].
 pub fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
+        tree();
+        tree_with("home", object())
+    })
+}
+
+/// What programs need of [`library`] as one object, without the standard library's debug
+/// information. It is linked in a fifth of the time, and tests link some thousand programs.
+pub fn object() -> &'static Path {
+    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
+    OBJECT.get_or_init(|| {
         let library = library();
         let object = library.with_file_name("libonbeat.o");
         let changed = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
@@ -61,8 +69,7 @@ pub fn home() -> &'static Path {
             done(Command::new("strip").args(sections).arg(&new));
             std::fs::rename(new, &object).expect("the object in its place");
         }
-        tree();
-        tree_with("home", &object)
+        object
     })
 }
 

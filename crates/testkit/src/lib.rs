@@ -4,6 +4,6 @@ mod built;
 mod cable;
 mod not_run;
 
-pub use built::{home, library, root, tree};
+pub use built::{home, library, object, root, tree};
 pub use cable::{cable, run, within};
 pub use not_run::{NOT_RUN, Need, REQUIRE, not_run};
