@@ -450,8 +450,9 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
             results.is_ok() && names(directory).iter().all(of_simulation)
         }
         Kind::Federation => {
-            let results =
-                serde_json::from_str::<onbeat_measure::federation::Results>(&text(FEDERATION));
+            let results = serde_json::from_str::<onbeat_measure::federation::FederationResults>(
+                &text(FEDERATION),
+            );
             results.is_ok() && names(directory).iter().all(of_federation)
         }
     })

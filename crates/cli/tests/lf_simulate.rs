@@ -438,3 +438,31 @@ fn every_model_of_the_conformance_suite_is_executed_within_its_bounds() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(messages > 500, "{messages}");
 }
+
+/// The lines of a page between a line that begins so and the next line that ends the block.
+fn block<'a>(page: &'a str, begin: &str, is_end: impl Fn(&str) -> bool) -> (String, &'a str) {
+    let from = page.find(begin).unwrap_or_else(|| panic!("the page has {begin}"));
+    let mut length = 0;
+    let lines = page[from..].lines().take_while(|line| !is_end(line));
+    let text = lines.inspect(|line| length += line.len() + 1).collect::<Vec<_>>().join("\n");
+    (text, &page[from + length..])
+}
+
+#[test]
+fn the_page_shows_what_the_command_prints() {
+    let page = std::fs::read_to_string(root().join("docs/lingua-franca.md")).expect("the page");
+    let begin = "    target C { coordination: decentralized, timeout: 1 s }";
+    let (model, rest) = block(&page, begin, |line| !line.starts_with("    "));
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("model.lf"), model.replace("\n    ", "\n").trim_start())
+        .expect("written");
+    let simulate = |more: &[&str], code: i32| {
+        let arguments = [&["lf", "simulate", "model.lf"], more].concat();
+        let output = run(&arguments, directory.path(), code);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let (shown, rest) = block(rest, "chain ", |line| line == "```");
+    assert_eq!(format!("{shown}\n"), simulate(&[], 3));
+    let (shown, _) = block(rest, "chain ", |line| line == "```");
+    assert_eq!(format!("{shown}\n"), simulate(&["--maxwait", "computed"], 0));
+}

@@ -1,5 +1,6 @@
 //! What runs of a federation's skeleton saw beside its bounds. The JSON contract, version 1:
-//! `docs/lingua-franca.md` explains it, `schema/lf-simulation.schema.json` is made from these types.
+//! `docs/lingua-franca.md` explains it, `schema/lf-simulation.schema.json` is made from these
+//! types.
 
 use onbeat_model::time::Span;
 use schemars::JsonSchema;
@@ -14,7 +15,7 @@ pub const VERSION: u32 = 1;
 /// version fields may be added; none is removed, renamed or given another meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Onbeat simulation of a federation in Lingua Franca")]
-pub struct Results {
+pub struct FederationResults {
     /// Always `onbeat-lf-simulation`.
     pub format: String,
     /// Which contract this is: 1.
@@ -359,7 +360,7 @@ pub struct ReactionResult {
     pub deadline: Option<DeadlineJudgement>,
 }
 
-impl Results {
+impl FederationResults {
     /// The results as indented JSON that ends with a line feed.
     pub fn to_json(&self) -> String {
         crate::contract::indented(self)
@@ -478,9 +479,9 @@ fn tardiness(federate: &FederateResult) -> Option<String> {
     }
 }
 
-/// The JSON Schema of [`Results`]. Ends with a line feed.
+/// The JSON Schema of [`FederationResults`]. Ends with a line feed.
 pub fn schema() -> String {
-    crate::contract::schema_of::<Results>()
+    crate::contract::schema_of::<FederationResults>()
 }
 
 #[cfg(test)]

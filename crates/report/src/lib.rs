@@ -5,8 +5,8 @@
 //! System, Plan ─→ plan::{summary, table, bounds}
 //! RunResult ─┬─ run::table
 //!            └─ run::html ─→ one file
-//! simulation::Results, federation::Results, measurement::Measurement, compare::Comparison,
-//! segments::Measured ─→ a table, a page
+//! simulation::Results, federation::FederationResults, measurement::Measurement,
+//! compare::Comparison, segments::Measured ─→ a table, a page
 //! Study ─→ timing::{html, svg, dot, json, table}
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.

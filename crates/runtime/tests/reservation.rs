@@ -1,7 +1,7 @@
-//! Random networks of stations and bridges in virtual time, whose PDUs are lost and reordered, whose
-//! nodes crash and whose links fail. Bandwidth never leaks and never exceeds three quarters of a
-//! port; when the network is calm, within the time that the timers give, each listener is ready or
-//! is told which bridge refuses and why, and the reason is true.
+//! Random networks of stations and bridges in virtual time, whose PDUs are lost and reordered,
+//! whose nodes crash and whose links fail. Bandwidth never leaks and never exceeds three quarters
+//! of a port; when the network is calm, within the time that the timers give, each listener is
+//! ready or is told which bridge refuses and why, and the reason is true.
 //!
 //! `ONBEAT_RESERVATION_SYSTEMS=10000` runs as many systems, from `ONBEAT_RESERVATION_SEED` on.
 

@@ -2,8 +2,9 @@
 
 use super::bounds::{chain_names, reaction_name};
 use onbeat_measure::federation::{
-    ChainResult, ConnectionResult, DeadlineJudgement, FORMAT, FederateResult, FederationSettings,
-    Judgement, Range, ReactionResult, Results, VERSION, Wait, WaitJudgement, WaitSource, Waits,
+    ChainResult, ConnectionResult, DeadlineJudgement, FORMAT, FederateResult, FederationResults,
+    FederationSettings, Judgement, Range, ReactionResult, VERSION, Wait, WaitJudgement, WaitSource,
+    Waits,
 };
 use onbeat_model::federation::{Federation, MaxWait, ReactionId};
 use onbeat_model::plan::{Bound, Plan};
@@ -29,9 +30,9 @@ pub(super) struct Executed<'a> {
 }
 
 /// Everything, with its verdicts.
-pub(super) fn results(executed: &Executed<'_>) -> Results {
+pub(super) fn results(executed: &Executed<'_>) -> FederationResults {
     let Executed { federation, analysis, observed, .. } = executed;
-    let results = Results {
+    let results = FederationResults {
         format: FORMAT.to_owned(),
         version: VERSION,
         name: federation.name.clone(),

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use bounds::BoundsArguments;
 use clap::Subcommand;
 use import::ImportArguments;
-use simulate::SimulateArguments;
+use simulate::SkeletonArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LfVerb {
@@ -49,9 +49,9 @@ a station is overloaded; 6 if that is not known. With --patch it is that of the 
 Executes no code of the model: reactions take their execution times and set their ports, messages
 cross the simulated network. Shows what was measured beside its bounds: chains, tardy messages,
 missed deadlines, losses. In runs 0, 2, 4, … executions, wake-ups and clock errors are at their
-extremes, in the others they are drawn. The exit code is 3 if a bound is exceeded, a message is tardy
-or a deadline missed; 6 if a bound is not known (docs/lingua-franca.md).")]
-    Simulate(SimulateArguments),
+extremes, in the others they are drawn. The exit code is 3 if a bound is exceeded, a message is
+tardy or a deadline missed; 6 if a bound is not known (docs/lingua-franca.md).")]
+    Simulate(SkeletonArguments),
 }
 
 /// Does what is asked for.

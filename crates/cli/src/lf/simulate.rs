@@ -10,7 +10,9 @@ use crate::simulate::Bar;
 use crate::{run, terminal};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use onbeat_measure::federation::{FederationSettings, Judgement, Results, WaitSource, Waits};
+use onbeat_measure::federation::{
+    FederationResults, FederationSettings, Judgement, WaitSource, Waits,
+};
 use onbeat_model::codes::federation as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::federation::{Coordination, Federation, MaxWait};
@@ -18,7 +20,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::federation::{
-    self, Behaviour, Clocks, FederationObserved, Limits, Receipt, Settings, Subject, Transfer,
+    self, Behaviour, Clocks, FederationObserved, Receipt, RunLimits, Settings, Skeleton, Transfer,
     Watch,
 };
 use onbeat_report::federation as report;
@@ -39,7 +41,7 @@ const WAIT_MAX: Span = Span::from_s(3_600);
 
 /// Which federation, how it is executed, and what the model does not say of it.
 #[derive(Debug, Args)]
-pub(crate) struct SimulateArguments {
+pub(crate) struct SkeletonArguments {
     #[command(flatten)]
     model: ModelArguments,
     /// Time of the last tag, as in 20s, 500ms or 5min; a bare number is seconds [default: the
@@ -89,7 +91,7 @@ impl From<ChosenWaits> for Waits {
 }
 
 /// Executes a federation and sets what was seen beside its bounds.
-pub(super) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
+pub(super) fn simulate(arguments: &SkeletonArguments) -> anyhow::Result<Exit> {
     let model = Model::read(&arguments.model)?;
     let federation = model.federation(arguments.json)?;
     if federation.reactions.is_empty() {
@@ -191,7 +193,7 @@ fn waiting(
 
 /// What is executed.
 struct Execution<'a> {
-    arguments: &'a SimulateArguments,
+    arguments: &'a SkeletonArguments,
     system: &'a System,
     plan: &'a Plan,
     waiting: &'a Federation,
@@ -205,7 +207,7 @@ impl Execution<'_> {
         interrupted: &AtomicBool,
     ) -> anyhow::Result<FederationObserved> {
         let transfers = self.transfers(environment);
-        let subject = Subject {
+        let subject = Skeleton {
             federation: self.waiting,
             system: self.system,
             plan: self.plan,
@@ -249,7 +251,7 @@ impl Execution<'_> {
         let absent = self.waiting.connections.iter().map(|one| finite(one.absent_after));
         let longest = [waits.max(), absent.max()].into_iter().flatten();
         let longest: Span = longest.map(|wait| wait.min(WAIT_MAX)).sum();
-        let limits = Limits::default();
+        let limits = RunLimits::default();
         Settings {
             seed: self.system.run.seed,
             duration: self.system.run.duration,
@@ -258,7 +260,7 @@ impl Execution<'_> {
             clocks: Clocks::Described,
             behaviour: Behaviour::of(0),
             handlers_set: self.arguments.handlers_set,
-            limits: Limits { drain: limits.drain + longest + error, ..limits },
+            limits: RunLimits { drain: limits.drain + longest + error, ..limits },
         }
     }
 
@@ -304,7 +306,7 @@ impl Watch for Progress<'_> {
 }
 
 /// Writes the report, the JSON and the CSV.
-fn write(target: &Path, results: &Results) -> anyhow::Result<()> {
+fn write(target: &Path, results: &FederationResults) -> anyhow::Result<()> {
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let output = Output::begin(target, Kind::Federation, &mut reaper)?;
     output.write(FEDERATION, results.to_json())?;
@@ -313,7 +315,7 @@ fn write(target: &Path, results: &Results) -> anyhow::Result<()> {
     output.finish()
 }
 
-fn show(arguments: &SimulateArguments, results: &Results) {
+fn show(arguments: &SkeletonArguments, results: &FederationResults) {
     let page = arguments.out.as_ref().map(|target| target.join(FEDERATION_REPORT));
     if arguments.json {
         terminal::print(results.to_json().trim_end());
@@ -329,7 +331,7 @@ fn show(arguments: &SimulateArguments, results: &Results) {
 }
 
 /// The exit code, and on standard error what is behind a bad one.
-fn exit(results: &Results) -> Exit {
+fn exit(results: &FederationResults) -> Exit {
     for broken in results.broken() {
         terminal::say(format_args!("onbeat: {broken}"));
     }

@@ -1,6 +1,6 @@
 //! Which chains lead to what happens.
 
-use super::observed::Step;
+use super::observed::ChainStep;
 use onbeat_model::federation::ReactionId;
 use onbeat_model::time::Span;
 use onbeat_runtime::federate::Extent;
@@ -16,8 +16,8 @@ pub(super) type Instance = (usize, Span);
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     /// Each with the one before, and its last step.
-    parts: Vec<(Option<usize>, Step)>,
-    known: BTreeMap<(Option<usize>, Step), usize>,
+    parts: Vec<(Option<usize>, ChainStep)>,
+    known: BTreeMap<(Option<usize>, ChainStep), usize>,
     extents: Vec<Extent>,
     is_cut: bool,
 }
@@ -25,7 +25,7 @@ pub(super) struct Chains {
 impl Chains {
     /// The part that a step makes of another one, or that it begins. None if the reaction is in it
     /// already, or there are too many.
-    pub(super) fn step(&mut self, before: Option<usize>, step: Step) -> Option<usize> {
+    pub(super) fn step(&mut self, before: Option<usize>, step: ChainStep) -> Option<usize> {
         if let Some(known) = self.known.get(&(before, step)) {
             return Some(*known);
         }
@@ -60,12 +60,12 @@ impl Chains {
     }
 
     /// All parts whose last reaction was done, and whether there were too many.
-    pub(super) fn observed(&self) -> (BTreeMap<Vec<Step>, Extent>, bool) {
+    pub(super) fn observed(&self) -> (BTreeMap<Vec<ChainStep>, Extent>, bool) {
         let seen = (0..self.parts.len()).filter(|part| self.extents[*part].count > 0);
         (seen.map(|part| (self.links(part), self.extents[part])).collect(), self.is_cut)
     }
 
-    fn links(&self, part: usize) -> Vec<Step> {
+    fn links(&self, part: usize) -> Vec<ChainStep> {
         let mut links = Vec::new();
         let mut at = Some(part);
         while let Some(part) = at {

@@ -1,6 +1,6 @@
 //! A federation of Lingua Franca in virtual time: each federate is the state machine of
-//! `onbeat_runtime::federate`, on a host whose clock errs and whose processors it may share, and its
-//! messages are frames of the engine, beside all other traffic of the description.
+//! `onbeat_runtime::federate`, on a host whose clock errs and whose processors it may share, and
+//! its messages are frames of the engine, beside all other traffic of the description.
 //!
 //! # Model
 //! A reaction executes without its code: it takes a time and sets its ports. A federate that waits
@@ -10,7 +10,7 @@
 //!
 //! What a federate sends on a channel is the channel's message: the header of `federate::wire`, the
 //! value, and zeros up to its size. Before the channel's declared rate allows it, it waits at the
-//! sender, as in `onbeat_write`, and counts as *held*; the federate goes on. The reader has it as
+//! sender, as in `onbeat_write`, and counts as *held*; the federate continues. The reader has it as
 //! its [`Receipt`] says, in order. A message whose frame does not come is *lost*.
 //!
 //! Sporadic actions happen at their least intervals or at random ones. [`Behaviour`] says which of
@@ -18,8 +18,8 @@
 //!
 //! # Times
 //! Extents of reactions, of sendings and of chains are in true time, relative to tags: a tag's time
-//! is that since the start of the federation. Arrivals are relative to the tag of the message and by
-//! the reader's clock. [`observed`] has one definition of each figure.
+//! is that since the start of the federation. Arrivals are relative to the tag of the message and
+//! by the reader's clock. [`observed`] has one definition of each figure.
 
 mod chain;
 pub mod observed;
@@ -37,7 +37,7 @@ use onbeat_model::time::{NetTime, Span};
 
 /// What is executed, and where.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct Skeleton<'a> {
     /// The federation, with the waits that it is to have. A federate without one waits for ever.
     pub federation: &'a Federation,
     /// The system whose hosts are its stations.
@@ -92,7 +92,7 @@ pub struct Settings {
     /// Whether handlers of deadlines set what the bodies would.
     pub handlers_set: bool,
     /// When it ends at the latest.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 /// By how much the clocks of all nodes err, unless a protocol steers them.
@@ -148,7 +148,7 @@ impl Behaviour {
 
 /// When a run ends that would continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RunLimits {
     /// How long after the last tag federates may still execute.
     pub drain: Span,
     /// How much may happen, in all.
@@ -157,7 +157,7 @@ pub struct Limits {
     pub at_once: u64,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self { drain: Span::from_s(10), events: 1 << 28, at_once: 1 << 20 }
     }
@@ -220,5 +220,5 @@ pub trait Watch {
     fn event(&mut self, _now: NetTime, _event: Event) {}
 }
 
-/// Nobody looks on.
+/// Watches nothing.
 impl Watch for () {}

@@ -5,7 +5,7 @@ use onbeat_runtime::federate::Extent;
 use std::collections::BTreeMap;
 
 /// A reaction and the position of its cause.
-pub type Step = (ReactionId, usize);
+pub type ChainStep = (ReactionId, usize);
 
 /// What was seen in one run or in several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub struct FederationObserved {
     pub connections: Vec<ConnectionObserved>,
     /// From the tag of the source to the end of the last reaction, of each part of a chain from its
     /// source on in which no reaction is twice.
-    pub chains: BTreeMap<Vec<Step>, Extent>,
+    pub chains: BTreeMap<Vec<ChainStep>, Extent>,
     /// Whether there were more parts of chains than are followed.
     pub is_chain_cut: bool,
-    /// Runs that ended because too much happened ([`super::Limits`]).
+    /// Runs that ended because too much happened ([`super::RunLimits`]).
     pub cut: u32,
     /// Whether one was interrupted.
     pub is_interrupted: bool,

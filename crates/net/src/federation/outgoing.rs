@@ -1,6 +1,6 @@
 //! The channel of a connection: what waits at its sender, and what is in the network.
 
-use super::Subject;
+use super::Skeleton;
 use super::chain::Instance;
 use crate::engine::Engine;
 use onbeat_model::federation::{Connection, Tag};
@@ -51,7 +51,7 @@ impl Outgoing {
     /// The sending end of a connection that has a channel. `port` is the number of the reader's
     /// port.
     pub(super) fn new(
-        subject: &Subject<'_>,
+        subject: &Skeleton<'_>,
         id: ChannelId,
         connection: &Connection,
         port: usize,

@@ -3,7 +3,7 @@
 use super::chain::{Chains, Instance};
 use super::outgoing::{HELD_MAX, Message, Outgoing};
 use super::processors::Processors;
-use super::{Clocks, Event, FederationObserved, Receipt, Settings, Subject, Watch};
+use super::{Clocks, Event, FederationObserved, Receipt, Settings, Skeleton, Watch};
 use crate::engine::{Engine, Options, Output, Overfull};
 use crate::participant::join_protocols;
 use crate::random::{Purpose, RandomDelay, Stream};
@@ -112,7 +112,7 @@ impl Incoming {
 }
 
 struct Run<'a> {
-    subject: Subject<'a>,
+    subject: Skeleton<'a>,
     settings: &'a Settings,
     engine: Engine,
     members: Vec<Member>,
@@ -142,7 +142,7 @@ struct Run<'a> {
 /// # Panics
 /// When the subject's parts are not of each other, or as [`Engine::new`].
 pub fn run(
-    subject: Subject<'_>,
+    subject: Skeleton<'_>,
     settings: &Settings,
     number: u32,
     watch: &mut dyn Watch,
@@ -153,7 +153,7 @@ pub fn run(
     let spread = random.below(settings.start_spread.as_ns().max(0) as u64 + 1);
     let start = settings.start + Span::from_ns(spread as i64);
     let system = with_clocks(subject.system, settings.clocks, seed);
-    let subject = Subject { system: &system, ..subject };
+    let subject = Skeleton { system: &system, ..subject };
     let mut run = Run::new(subject, settings, seed, start, watch);
     run.begin();
     run.go_on()?;
@@ -194,13 +194,13 @@ fn host(federation: &Federation, system: &System, federate: usize) -> Option<Nod
 
 impl<'a> Run<'a> {
     fn new(
-        subject: Subject<'a>,
+        subject: Skeleton<'a>,
         settings: &'a Settings,
         seed: u64,
         start: Span,
         watch: &'a mut dyn Watch,
     ) -> Self {
-        let Subject { federation, system, plan, transfers } = subject;
+        let Skeleton { federation, system, plan, transfers } = subject;
         let epoch = NetTime::ZERO + start;
         let traffic_until = epoch + settings.duration;
         let options = Options {
@@ -685,7 +685,7 @@ fn draw(random: &mut Stream, least: Span, most: Span) -> Span {
 
 impl Member {
     fn new(
-        subject: &Subject<'_>,
+        subject: &Skeleton<'_>,
         settings: &Settings,
         seed: u64,
         at: usize,

@@ -1,13 +1,13 @@
 //! All ranges as CSV.
 
 use crate::csv::quoted;
-use onbeat_measure::federation::{Range, Results};
+use onbeat_measure::federation::{FederationResults, Range};
 use std::fmt::Write;
 
 /// One line for each measured range (RFC 4180, with a header line): chains, releases and finishes
 /// of reactions, sendings, arrivals and latencies of connections. Times are in nanoseconds; what is
 /// not known or was not seen is empty.
-pub fn csv(results: &Results) -> String {
+pub fn csv(results: &FederationResults) -> String {
     let mut text = "what,name,count,min_ns,max_ns,best_ns,worst_ns,verdict\n".to_owned();
     let mut line = |what: &str, name: &str, range: &Range| {
         let _ = write!(text, "{what},{},{}", quoted(name), range.count);

@@ -4,8 +4,8 @@ use super::{bound, judged, literal, shown, waited};
 use crate::page::Page;
 use crate::text::{counted, grouped};
 use onbeat_measure::federation::{
-    ConnectionResult, DeadlineJudgement, FederateResult, Judgement, Range, ReactionResult, Results,
-    WaitJudgement, Waits,
+    ConnectionResult, DeadlineJudgement, FederateResult, FederationResults, Judgement, Range,
+    ReactionResult, WaitJudgement, Waits,
 };
 use onbeat_model::time::Span;
 use serde::Serialize;
@@ -71,7 +71,7 @@ struct Bar {
 }
 
 /// The page on what runs of a federation saw.
-pub fn html(results: &Results) -> String {
+pub fn html(results: &FederationResults) -> String {
     let chains: Vec<_> = results.chains.iter().take(CHAINS_MAX).collect();
     let chains_more = results.chains.len() - chains.len();
     let chains = chains.into_iter().map(|chain| ChainView {
@@ -107,7 +107,7 @@ fn class(judgement: Judgement) -> &'static str {
     }
 }
 
-fn about(results: &Results) -> Vec<(&'static str, String)> {
+fn about(results: &FederationResults) -> Vec<(&'static str, String)> {
     let settings = &results.settings;
     let waits = match settings.maxwait {
         Waits::Model => "the model's",

@@ -4,7 +4,7 @@ use super::{bound, judged, shown, verdict, waited};
 use crate::grid::{grid, right, ruled};
 use crate::text::grouped;
 use comfy_table::Cell;
-use onbeat_measure::federation::{Judgement, Results, WaitJudgement, WaitSource};
+use onbeat_measure::federation::{FederationResults, Judgement, WaitJudgement, WaitSource};
 use onbeat_model::time::Span;
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 40;
 
 /// Chains, federates, connections and the sum as text without a line feed at its end. Where there
 /// are more than 40 rows, those beyond their bounds come first and the rest is left to the JSON.
-pub fn table(results: &Results) -> String {
+pub fn table(results: &FederationResults) -> String {
     let mut parts = vec![chains(results), federates(results)];
     parts.extend((!results.connections.is_empty()).then(|| connections(results)));
     parts.extend(results.reasons().into_iter().map(|reason| format!("unknown: {reason}")));
@@ -36,7 +36,7 @@ fn count(count: u64) -> Cell {
     right(grouped(count))
 }
 
-fn chains(results: &Results) -> String {
+fn chains(results: &FederationResults) -> String {
     let mut table = grid(&["chain", "times", "min", "max", "best", "worst", "verdict"]);
     let (rows, more) = most(&results.chains, |chain| chain.range.verdict);
     for chain in rows {
@@ -55,7 +55,7 @@ fn chains(results: &Results) -> String {
     format!("{}{more}{cut}\nmin and max: measured; best and worst: bounds", ruled(&table))
 }
 
-fn federates(results: &Results) -> String {
+fn federates(results: &FederationResults) -> String {
     let headings =
         ["federate", "station", "@maxwait", "from", "received", "tardy", "missed", "wait"];
     let mut table = grid(&headings);
@@ -84,7 +84,7 @@ fn federates(results: &Results) -> String {
     format!("{}{more}", ruled(&table))
 }
 
-fn connections(results: &Results) -> String {
+fn connections(results: &FederationResults) -> String {
     let headings =
         ["connection", "messages", "lost", "late", "held", "arrives by", "bound", "verdict"];
     let mut table = grid(&headings);
@@ -105,7 +105,7 @@ fn connections(results: &Results) -> String {
     format!("{}{more}\nArrivals after the tag, by the reader's clock.", ruled(&table))
 }
 
-fn summary(results: &Results) -> String {
+fn summary(results: &FederationResults) -> String {
     let settings = &results.settings;
     let duration = Span::from_ns(settings.duration_ns);
     let times = match settings.runs {

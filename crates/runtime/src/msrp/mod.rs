@@ -2,8 +2,8 @@
 //! station's part ([`MsrpStation`]) and a bridge's ([`MsrpBridge`]).
 //!
 //! A talker advertises a stream; each bridge passes it on, or says why it cannot be reserved. A
-//! listener that sees it declares to be ready; each bridge on the path back reserves bandwidth. What
-//! is implemented, and the choices where the standard leaves freedom: `docs/reservation.md`.
+//! listener that sees it declares to be ready; each bridge on the path back reserves bandwidth.
+//! What is implemented, and the choices where the standard leaves freedom: `docs/reservation.md`.
 
 pub mod admission;
 pub mod attribute;

@@ -305,17 +305,18 @@ impl MsrpStation {
         self.msrp.declare(now, attribute, true);
     }
 
-    /// Adopts the neighbour's priority and VLAN of each class. Streams with other ones are withdrawn
-    /// first, for long enough that the withdrawal has reached the neighbour.
+    /// Adopts the neighbour's priority and VLAN of each class. Streams with other ones are
+    /// withdrawn first, for long enough that the withdrawal has reached the neighbour.
     fn settle_domains(&mut self, now: NetTime, actions: &mut Vec<StationAction>) {
         for own in self.settings.classes {
-            let is_it = |attribute: &&MsrpAttribute| matches!(attribute, MsrpAttribute::Domain(d) if d.class == class_id(own.class));
-            let there = self.msrp.registered().find(is_it).copied();
+            let there = self.msrp.registered().find_map(|attribute| match attribute {
+                MsrpAttribute::Domain(domain) if domain.class == class_id(own.class) => {
+                    Some(*domain)
+                }
+                _ => None,
+            });
             let before = self.domain_of(own.class);
-            let status = match there {
-                Some(MsrpAttribute::Domain(domain)) => DomainStatus::Agreed(domain),
-                _ => DomainStatus::Unknown,
-            };
+            let status = there.map_or(DomainStatus::Unknown, DomainStatus::Agreed);
             if self.domains.insert(own.class, status) == Some(status) {
                 continue;
             }

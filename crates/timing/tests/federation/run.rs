@@ -12,7 +12,7 @@ use onbeat_model::system::{
 use onbeat_model::time::{ClockError, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
 use onbeat_net::federation::{
-    Behaviour, Clocks, FederationObserved, Limits, Receipt, Settings, Subject, Transfer, Watch,
+    Behaviour, Clocks, FederationObserved, Receipt, RunLimits, Settings, Skeleton, Transfer, Watch,
 };
 use onbeat_timing::federation::Delivery;
 
@@ -36,7 +36,7 @@ pub(crate) fn watched(case: &Case, watch: &mut dyn Watch) -> FederationObserved 
     let plan = plan(&system, true).expect("best effort needs no admission");
     let transfers: Vec<_> =
         (0..case.federation.connections.len()).map(|at| transfer(case, at)).collect();
-    let subject = Subject {
+    let subject = Skeleton {
         federation: &case.federation,
         system: &system,
         plan: &plan,
@@ -58,7 +58,7 @@ pub(crate) fn watched(case: &Case, watch: &mut dyn Watch) -> FederationObserved 
             unknown_interval: UNKNOWN_INTERVAL,
         },
         handlers_set: case.environment.handlers_set,
-        limits: Limits { drain: Span::from_ms(10), events: EVENTS_MAX, at_once: EVENTS_MAX },
+        limits: RunLimits { drain: Span::from_ms(10), events: EVENTS_MAX, at_once: EVENTS_MAX },
     };
     let seen = onbeat_net::federation::run(subject, &settings, 0, watch);
     let seen = seen.expect("a network that is not full");

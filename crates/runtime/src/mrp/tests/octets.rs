@@ -342,10 +342,11 @@ proptest! {
         // Messages are in the order of their first values, values within them as pushed.
         for number in 1..=4 {
             let of_type = |attribute: &MsrpAttribute| Msrp::type_of(Msrp::key(attribute)) == number;
-            let mut there = items.iter().filter_map(|item| match item {
-                MrpItem::Event(event, attribute) if of_type(attribute) => Some((*event, *attribute)),
+            let events = items.iter().filter_map(|item| match item {
+                MrpItem::Event(event, attribute) => Some((*event, *attribute)),
                 _ => None,
             });
+            let mut there = events.filter(|(_, attribute)| of_type(attribute));
             let mut put = pushed.iter().filter(|(_, attribute)| of_type(attribute)).copied();
             prop_assert!(put.by_ref().eq(there.by_ref()), "type {}", number);
         }
