@@ -9,7 +9,7 @@ use std::path::Path;
 /// A line as roff shows it unchanged, also on a terminal that has no more than ASCII.
 fn roff(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
-    let line = line.replace('µ', "u").replace('⁶', "^6");
+    let line = line.replace('µ', "u").replace('⁶', "^6").replace('…', "...");
     // What stands in backticks is bold.
     let line = line.split('`').enumerate().fold(String::new(), |line, (at, part)| match at % 2 {
         0 => line + part,
