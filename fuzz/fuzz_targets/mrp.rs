@@ -38,7 +38,7 @@ fuzz_target!(|octets: &[u8]| {
     // Each piece: how much later it comes, by which port, and its octets.
     for piece in octets.chunks(70) {
         let Some((head, octets)) = piece.split_first_chunk::<2>() else { break };
-        now = now + Span::from_ms(i64::from(head[0]) * 10);
+        now += Span::from_ms(i64::from(head[0]) * 10);
         let port = usize::from(head[1] % 3);
         bridge.handle(now, BridgeInput::Received { port, octets });
         bridge.handle(now, BridgeInput::Timeout);

@@ -286,7 +286,10 @@ fn a_program_in_another_language_takes_part_through_the_c_abi() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/listener.py");
     let library = common::library().with_extension("so");
     let command = format!("\"python3\", \"{}\", \"{}\"", script.display(), library.display());
-    let text = two_hosts(&programs("", "")).replace("\"build/right\", \"\"", &command);
+    let text = two_hosts(&programs("", ""))
+        .replace("\"build/right\", \"\"", &command)
+        // An interpreter takes its time to start.
+        .replace("hang_timeout_s = 2", "hang_timeout_s = 20");
     let system = TestSystem::new(&text);
     system.program("talker.c", "left");
     let hash = || {

@@ -156,7 +156,7 @@ impl System {
         for node in 0..bridges + stations {
             let of_node = |link: &Link| link.ends.iter().any(|end| end.0 == node);
             let all = system.links.iter().enumerate().filter(|(_, link)| of_node(link));
-            let links = all.map(|(index, _)| index).collect();
+            let links: Vec<usize> = all.map(|(index, _)| index).collect();
             let machine = system.machine(node, 0, &links);
 
             system.nodes.push(Node { machine, runs: true, links, starts: 0 });
@@ -195,7 +195,7 @@ impl System {
     }
 
     /// A node as it starts.
-    fn machine(&self, node: usize, start: u64, links: &Vec<usize>) -> Machine {
+    fn machine(&self, node: usize, start: u64, links: &[usize]) -> Machine {
         let seed = self.seed.wrapping_mul(31).wrapping_add(node as u64 * 1_000 + start);
         let now = at(self.now);
         if node >= self.bridges {
@@ -492,11 +492,11 @@ impl System {
     fn span(&mut self) {
         let tree = self.tree();
         let is_in_tree: BTreeSet<_> = tree.iter().flatten().map(|(_, link)| *link).collect();
-        for node in 0..self.bridges {
+        for (node, parent) in tree.iter().enumerate().take(self.bridges) {
             for port in 0..self.nodes[node].links.len() {
                 let link = self.nodes[node].links[port];
                 let forwards = is_in_tree.contains(&link);
-                let designated = forwards && tree[node].is_none_or(|(_, up)| up != link);
+                let designated = forwards && parent.is_none_or(|(_, up)| up != link);
                 let role = (forwards, designated);
                 let Some(before) = self.roles.insert((node, port), role) else {
                     self.tell_forwarding(node, port, forwards);

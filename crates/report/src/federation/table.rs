@@ -22,7 +22,7 @@ pub fn table(results: &FederationResults) -> String {
 }
 
 /// The rows that are shown, and a line about those that are not.
-fn most<'a, T, K: Ord>(all: &'a [T], key: impl Fn(&T) -> K) -> (Vec<&'a T>, String) {
+fn most<T, K: Ord>(all: &[T], key: impl Fn(&T) -> K) -> (Vec<&T>, String) {
     let mut rows: Vec<&T> = all.iter().collect();
     if rows.len() <= ROWS_MAX {
         return (rows, String::new());

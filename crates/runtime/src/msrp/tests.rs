@@ -59,7 +59,7 @@ impl Star {
         for action in actions {
             match action {
                 BridgeAction::Send { port, octets } if self.stations[port].is_some() => {
-                    self.to_station(port, StationInput::Msrp(&octets));
+                    self.tell_station(port, StationInput::Msrp(&octets));
                 }
                 BridgeAction::Send { .. } => {}
                 other => self.actions.push(other),
@@ -67,7 +67,7 @@ impl Star {
         }
     }
 
-    fn to_station(&mut self, port: usize, input: StationInput<'_>) {
+    fn tell_station(&mut self, port: usize, input: StationInput<'_>) {
         let Some(station) = &mut self.stations[port] else { return };
         for action in station.handle(at(self.now), input) {
             match action {
@@ -91,7 +91,7 @@ impl Star {
             }
             self.now = self.now.max(due.min(bridge));
             match due < bridge {
-                true => self.to_station(port, StationInput::Timeout),
+                true => self.tell_station(port, StationInput::Timeout),
                 false => self.tell(BridgeInput::Timeout),
             }
         }
