@@ -33,7 +33,7 @@ fn statements_of_all_targets_are_read() {
         // Cpp
         "target Cpp reactor A<T>(x: T{}, y: int(3), z: {= T* =} = nullptr_) { input p: {= T =} }",
         "target Cpp reactor A { state v: std::vector<std::string>{\"a\", \"b\",}; }",
-        "target Cpp reactor A { public preamble {= #include <a> =} private preamble {= =} }",
+        "target Cpp reactor A { public preamble {=\n#include <a>\n=} private preamble {= =} }",
         "target Cpp reactor A { method f(x: int, y): double {= return x; =} const method g() {= \
          =} }",
         // Python

@@ -140,11 +140,8 @@ impl Lexer<'_> {
     fn token(&mut self, first: char) -> Result<(), Wrong> {
         let rest = self.rest();
         if let Some(code) = rest.strip_prefix("{=") {
-            let Some(found) = code.find("=}") else {
-                let text = "target code does not end".to_owned();
-                return Err((self.at..self.at + 2, text, "end it with `=}`"));
-            };
-            self.push(Kind::Code, found + 4);
+            let octets = code_octets(code).map_err(|wrong| self.wrong_code(wrong))?;
+            self.push(Kind::Code, octets + 4);
         } else if first.is_ascii_alphabetic() || first == '_' {
             let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_';
             self.push(Kind::Word, rest.find(|c| !is_inner(c)).unwrap_or(rest.len()));
@@ -165,6 +162,21 @@ impl Lexer<'_> {
             return Err((self.at..end, text, help));
         }
         Ok(())
+    }
+
+    fn wrong_code(&self, wrong: WrongCode) -> Wrong {
+        match wrong {
+            WrongCode::Endless => {
+                let text = "target code does not end".to_owned();
+                (self.at..self.at + 2, text, "end it with `=}`")
+            }
+            WrongCode::InComment(end) => {
+                let end = self.at + 2 + end;
+                let text = "the end of target code is in a comment".to_owned();
+                let help = "write `=}` on a line of its own: `lfc` skips it with the comment";
+                (end - 2..end, text, help)
+            }
+        }
     }
 
     /// Text in one or three double quotes.
@@ -196,6 +208,76 @@ impl Lexer<'_> {
         }
         wrong("a text does not end on its line")
     }
+}
+
+/// Why target code has no end.
+enum WrongCode {
+    Endless,
+    /// A comment takes what looks like the end; one past it.
+    InComment(usize),
+}
+
+/// Octets of target code up to its `=}`. Texts, characters and comments may contain `=}`; what they
+/// are is the same for all target languages, and an odd quote is none.
+fn code_octets(code: &str) -> Result<usize, WrongCode> {
+    let mut at = 0;
+    let mut is_after_word = false;
+    while let Some(first) = code[at..].chars().next() {
+        let rest = &code[at..];
+        if rest.starts_with("=}") {
+            return Ok(at);
+        }
+        let octets = match first {
+            '/' | '#' => code_comment(rest).map_err(|end| WrongCode::InComment(at + end))?,
+            'R' if is_after_word => None,
+            _ => code_text(rest),
+        };
+        is_after_word = octets.is_none() && (first.is_ascii_alphanumeric() || first == '_');
+        at += octets.unwrap_or(first.len_utf8());
+    }
+    Err(WrongCode::Endless)
+}
+
+/// Octets of a comment at the beginning of target code, if there is one.
+///
+/// # Errors
+/// It seems that the code was to end with the line: one past its `=}`.
+fn code_comment(rest: &str) -> Result<Option<usize>, usize> {
+    if let Some(inner) = rest.strip_prefix("/*") {
+        return Ok(inner.find("*/").map(|found| found + 4));
+    }
+    if !rest.starts_with("//") && !rest.starts_with('#') {
+        return Ok(None);
+    }
+    let line = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];
+    let text = line.trim_end().trim_end_matches(';').trim_end();
+    let is_end = text.ends_with("=}") && text.matches("{=").count() < text.matches("=}").count();
+    if is_end { Err(text.len()) } else { Ok(Some(line.len())) }
+}
+
+/// Octets of a text, or of a character or comment in single quotes, if one begins here and ends.
+fn code_text(rest: &str) -> Option<usize> {
+    for (open, close) in [("\"\"\"", "\"\"\""), ("'''", "'''"), ("R\"", "\"")] {
+        let found = rest.strip_prefix(open).and_then(|inner| inner.find(close));
+        if let Some(found) = found {
+            return Some(open.len() + found + close.len());
+        }
+    }
+    if rest.starts_with('\'') {
+        return character(rest);
+    }
+    let inner = rest.strip_prefix('"')?;
+    let mut escaped = false;
+    for (at, c) in inner.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return Some(at + 2),
+            '\t' | '\r' | '\n' => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Octets of a number at the beginning of the text, with its exponent.
@@ -244,6 +326,41 @@ mod tests {
             [r#""a\"b""#, "'x'", r"'\n'", r#""""q"q""""#, ""]
         );
         assert_eq!(pieces("a // b\n# c\n/* d */ e ''' f ''' g"), ["a", "e", "g", ""]);
+    }
+
+    #[test]
+    fn code_ends_outside_of_its_texts_and_comments() {
+        for code in [
+            r#"{= print(f"{x=}") =}"#,
+            r#"{= "\" =}" =}"#,
+            r#"{= R"(a \ =} )" =}"#,
+            "{= \"\"\" \n =} \" \"\"\" =}",
+            "{= /* =} \n */ =}",
+            "{= ''' =} \n ''' =}",
+            "{= // {= a =}\n =}",
+            "{= # print(f\"{x=}\")\n =}",
+            // Odd quotes are none, and lifetimes of Rust no characters.
+            "{= \" =}",
+            "{= it's =}",
+            "{= '\"' =}",
+            "{= &'a str, '\\'' =}",
+            "{= /* =}",
+            "{= \"\"\" =}",
+            "{= HR\" =}",
+            "{==}",
+        ] {
+            let text = format!("{code} x\n\"y\"");
+            assert_eq!(pieces(&text), [code, "x", "\"y\"", ""], "{code}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_a_comment_takes_is_reported_and_not_skipped() {
+        for text in ["{= a // b =}\n y =}", "{= #include <x>  =} ; \n", "{=// =}"] {
+            let wrong = lex(text, 0).expect_err(text);
+            let (at, _) = wrong.at.expect("a place");
+            assert_eq!(&text[at.start as usize..at.end as usize], "=}", "{text}");
+        }
     }
 
     #[test]
