@@ -2,12 +2,13 @@
 //! parameters is checked here, once per class.
 
 use super::imports::{ClassId, Units};
+use super::instances::Part;
 use super::syntax::{
     Action, Connection, Effect, Instantiation, Member, Name, Parameter, Port, Reaction, Reference,
-    Timer, Trigger, Watchdog,
+    Timer, Trigger, Watchdog, Width,
 };
 use super::{Origin, codes};
-use crate::{Sink, did_you_mean, shorten};
+use crate::{At, Sink, did_you_mean, shorten};
 use onbeat_model::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
 
@@ -86,10 +87,18 @@ pub(in crate::lf) struct React<'t> {
     pub(in crate::lf) mode: Mode,
 }
 
-impl Class<'_> {
+impl<'t> Class<'t> {
     /// Whether it has the parameter.
     pub(in crate::lf) fn knows(&self, name: &str) -> bool {
         self.parameters.iter().any(|parameter| parameter.name.value == name)
+    }
+
+    /// The declared width of an instance or a port.
+    pub(in crate::lf) fn width_of(&self, part: Part) -> Option<&'t At<Width>> {
+        match part {
+            Part::Child(child) => self.children[child].0.width.as_ref(),
+            Part::Port(port) => self.ports[port].0.width.as_ref(),
+        }
     }
 
     /// The ports that a width refers to.

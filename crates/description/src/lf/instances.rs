@@ -9,7 +9,7 @@ use super::{Origin, codes};
 use crate::{At, Sink, did_you_mean, shorten};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::time::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most instances, and the most cells of all their ports.
 const INSTANCES: usize = 100_000;
@@ -63,6 +63,13 @@ pub(in crate::lf) struct Builder<'b, 't> {
     pub(in crate::lf) sink: &'b mut Sink,
 }
 
+/// What an instance consists of, by its position in the class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::lf) enum Part {
+    Child(usize),
+    Port(usize),
+}
+
 /// One instance to be made.
 struct Order {
     class: ClassId,
@@ -75,7 +82,7 @@ struct Order {
     at: Origin,
 }
 
-impl<'t> Builder<'_, 't> {
+impl<'b, 't> Builder<'b, 't> {
     /// All instances of the main reactor, if their number is within the limits.
     pub(in crate::lf) fn all(&mut self, main: ClassId) -> Option<Tree> {
         let mut tree = Tree { list: Vec::new(), cells: Vec::new() };
@@ -128,33 +135,91 @@ impl<'t> Builder<'_, 't> {
             parent: order.parent,
             parameters: order.parameters,
             types: order.types,
-            children: Vec::new(),
-            ports: Vec::new(),
+            children: vec![Vec::new(); class.children.len()],
+            ports: vec![(0, 0); class.ports.len()],
         });
         self.defaults(class, at, tree);
         stack.push(order.class);
-        for (child, id, mode) in &class.children {
-            let members = self.bank(child, *id, at, *mode, order.depth, stack, tree)?;
-            tree.list[at].children.push(members);
-        }
+        self.parts(class, at, order.depth, stack, tree)?;
         stack.pop();
-        // Widths may be those of ports of instances in it.
-        for (port, (declared, _)) in class.ports.iter().enumerate() {
-            let width = match &declared.width {
-                None => 1,
-                Some(width) => self.width(width, at, class, tree).unwrap_or(1),
-            };
-            if tree.cells.len() + width > CELLS {
-                let message = format!("a model has more than {CELLS} ports");
-                let large =
-                    Diagnostic::error(codes::TOO_LARGE, message, declared.name.at, "this port");
-                self.sink.push(large.help("make the model smaller"));
-                return None;
-            }
-            tree.list[at].ports.push((tree.cells.len(), width));
-            tree.cells.extend((0..width).map(|index| Cell { instance: at, port, index }));
-        }
         Some(at)
+    }
+
+    /// Makes the instances in an instance, and its ports: each behind those whose widths it has.
+    fn parts(
+        &mut self,
+        class: &'b Class<'t>,
+        at: InstanceId,
+        depth: usize,
+        stack: &mut Vec<ClassId>,
+        tree: &mut Tree,
+    ) -> Option<()> {
+        let children = (0..class.children.len()).map(Part::Child);
+        let mut left: Vec<Part> = children.chain((0..class.ports.len()).map(Part::Port)).collect();
+        let mut made: BTreeSet<Part> = BTreeSet::new();
+        for _ in 0..DEPTH {
+            let mut waiting = Vec::new();
+            for part in left {
+                let width = class.width_of(part);
+                let is_unknown = |term: &Part| !made.contains(term);
+                if self.parts_of(width, class).iter().any(is_unknown) {
+                    waiting.push(part);
+                    continue;
+                }
+                match part {
+                    Part::Child(child) => {
+                        tree.list[at].children[child] =
+                            self.bank(class.children[child], at, depth, stack, tree)?;
+                    }
+                    Part::Port(port) => self.port(class, at, port, tree)?,
+                }
+                made.insert(part);
+            }
+            left = waiting;
+            if left.is_empty() {
+                return Some(());
+            }
+        }
+        let width = left.first().and_then(|part| class.width_of(*part))?;
+        let message = format!("this width follows from itself, or from more than {DEPTH} others");
+        let endless = Diagnostic::error(codes::VALUE, message, width.at, "this width");
+        self.sink.push(endless.help("write a number instead of one of the `widthof`"));
+        None
+    }
+
+    /// What must be made before a width is known.
+    fn parts_of(&self, width: Option<&At<Width>>, class: &Class<'t>) -> Vec<Part> {
+        let Some(At { value: Width::Sum(terms), .. }) = width else { return Vec::new() };
+        let part = |term: &At<Term>| {
+            let Term::WidthOf(of) = &term.value else { return None };
+            let ports = class.ports_of(&of.instance, &of.name, self.classes)?;
+            Some(ports.child.map_or(Part::Port(ports.port), Part::Child))
+        };
+        terms.iter().filter_map(part).collect()
+    }
+
+    /// Makes the cells of a port.
+    fn port(
+        &mut self,
+        class: &Class<'t>,
+        at: InstanceId,
+        port: usize,
+        tree: &mut Tree,
+    ) -> Option<()> {
+        let (declared, _) = class.ports[port];
+        let width = match &declared.width {
+            None => 1,
+            Some(width) => self.width(width, at, class, tree).unwrap_or(1),
+        };
+        if tree.cells.len() + width > CELLS {
+            let message = format!("a model has more than {CELLS} ports");
+            let large = Diagnostic::error(codes::TOO_LARGE, message, declared.name.at, "this port");
+            self.sink.push(large.help("make the model smaller"));
+            return None;
+        }
+        tree.list[at].ports[port] = (tree.cells.len(), width);
+        tree.cells.extend((0..width).map(|index| Cell { instance: at, port, index }));
+        Some(())
     }
 
     /// Gives values to parameters that have no argument.
@@ -178,13 +243,10 @@ impl<'t> Builder<'_, 't> {
     }
 
     /// The members of a bank, or the one instance.
-    #[expect(clippy::too_many_arguments, reason = "what an instance needs to know")]
     fn bank(
         &mut self,
-        child: &'t Instantiation,
-        class: ClassId,
+        (child, class, mode): (&'t Instantiation, ClassId, Mode),
         parent: InstanceId,
-        mode: Mode,
         depth: usize,
         stack: &mut Vec<ClassId>,
         tree: &mut Tree,

@@ -51,16 +51,14 @@ pub(in crate::lf) struct Wiring<'t> {
 /// Which federate each instance belongs to; none: the main reactor.
 pub(in crate::lf) fn federates(tree: &Tree) -> Vec<Option<u32>> {
     let mut federates: Vec<Option<u32>> = vec![None; tree.list.len()];
-    let mut next = 0;
+    for (federate, at) in (0..).zip(tree.list[0].children.iter().flatten()) {
+        federates[*at] = Some(federate);
+    }
     for (at, instance) in tree.list.iter().enumerate().skip(1) {
-        federates[at] = match instance.parent {
-            // An instance stands behind the one that contains it.
-            Some((parent, _)) if parent > 0 => federates[parent],
-            _ => {
-                next += 1;
-                Some(next - 1)
-            }
-        };
+        // An instance stands behind the one that contains it.
+        if let Some((parent, _)) = instance.parent.filter(|(parent, _)| *parent > 0) {
+            federates[at] = federates[parent];
+        }
     }
     federates
 }
