@@ -10,7 +10,11 @@ use super::syntax::{
 use super::{Origin, codes};
 use crate::{At, Sink, did_you_mean, shorten};
 use onbeat_model::diagnostic::Diagnostic;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most statements of all classes with what they inherit, and the most levels of that.
+const MEMBERS: usize = 1_000_000;
+const DEPTH: usize = 64;
 
 /// A class, flat.
 #[derive(Default)]
@@ -133,6 +137,7 @@ pub(in crate::lf) struct Classes<'t> {
 /// Flattens all classes that the main reactor needs.
 pub(in crate::lf) fn flatten<'t>(units: &'t Units, main: ClassId, sink: &mut Sink) -> Classes<'t> {
     let mut classes = Classes { list: BTreeMap::new() };
+    let mut left = MEMBERS;
     // What the model itself declares is checked, too, if it is not used.
     let own = 0..units.list[0].tree.reactors.len();
     let mut ahead: Vec<ClassId> = own.map(|reactor| ClassId { file: 0, reactor }).collect();
@@ -141,9 +146,12 @@ pub(in crate::lf) fn flatten<'t>(units: &'t Units, main: ClassId, sink: &mut Sin
         if classes.list.contains_key(&id) {
             continue;
         }
-        let mut flat = Flattener { units, sink, class: Class::default(), pending: Vec::new() };
+        let (class, pending) = (Class::default(), Vec::new());
+        let mut flat = Flattener { units, sink, class, pending, left: &mut left };
         flat.class.name = units.name(id);
-        flat.inherit(id, &mut Vec::new(), &mut Vec::new());
+        if flat.inherit(id, &mut Vec::new(), &mut BTreeSet::new()).is_none() {
+            break;
+        }
         flat.modes();
         let class = flat.class;
         ahead.extend(class.children.iter().map(|(_, id, _)| *id));
@@ -163,36 +171,65 @@ pub(in crate::lf) fn flatten<'t>(units: &'t Units, main: ClassId, sink: &mut Sin
     classes
 }
 
+/// A statement with those in it.
+fn size(member: &Member) -> usize {
+    match member {
+        Member::Mode(mode) => 1 + mode.members.len(),
+        _ => 1,
+    }
+}
+
 struct Flattener<'f, 't> {
     units: &'t Units,
     sink: &'f mut Sink,
     class: Class<'t>,
     /// Modes with their files, whose members follow all others.
     pending: Vec<(usize, usize, &'t [Member])>,
+    /// How many members may still be added.
+    left: &'f mut usize,
 }
 
 impl<'t> Flattener<'_, 't> {
-    /// Adds what a class inherits, then what it declares.
-    fn inherit(&mut self, id: ClassId, path: &mut Vec<ClassId>, done: &mut Vec<ClassId>) {
+    /// Adds what a class inherits, then what it declares; none if that is too much.
+    fn inherit(
+        &mut self,
+        id: ClassId,
+        path: &mut Vec<ClassId>,
+        done: &mut BTreeSet<ClassId>,
+    ) -> Option<()> {
         let units = self.units;
         let reactor = units.reactor(id);
         if path.contains(&id) {
             let message = format!("`{}` extends itself", units.name(id));
             let cycle = Diagnostic::error(codes::INSTANCE, message, reactor.at, "this reactor");
             self.sink.push(cycle.help("remove one `extends`"));
-            return;
+            return Some(());
         }
         if done.contains(&id) {
-            return;
+            return Some(());
         }
+        let members: usize = 1 + reactor.members.iter().map(size).sum::<usize>();
+        let message = if path.len() == DEPTH {
+            format!("reactors inherit through more than {DEPTH} levels")
+        } else if members > *self.left {
+            format!("reactors have more than {MEMBERS} statements with what they inherit")
+        } else {
+            String::new()
+        };
+        if !message.is_empty() {
+            let large = Diagnostic::error(codes::TOO_LARGE, message, reactor.at, "this reactor");
+            self.sink.push(large.help("make the model smaller"));
+            return None;
+        }
+        *self.left -= members;
         path.push(id);
         for name in &reactor.extends {
             if let Some(class) = self.class_of(id.file, name) {
-                self.inherit(class, path, done);
+                self.inherit(class, path, done)?;
             }
         }
         path.pop();
-        done.push(id);
+        done.insert(id);
         self.class.type_parameters.extend(&reactor.type_parameters);
         for parameter in &reactor.parameters {
             // A parameter of the class replaces an inherited one.
@@ -201,6 +238,7 @@ impl<'t> Flattener<'_, 't> {
             known.push(parameter);
         }
         self.members(id.file, &reactor.members, None);
+        Some(())
     }
 
     /// Members of modes, which follow all others.
