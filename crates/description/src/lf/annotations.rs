@@ -66,10 +66,22 @@ fn wrong(at: Origin, message: String, help: &str, sink: &mut Sink) {
     sink.push(wrong.help(help));
 }
 
-/// Warns of attributes that nothing knows. Comments may say anything.
-pub(in crate::lf) fn check(attributes: &[Attribute], sink: &mut Sink) {
+/// Warns of one of our attributes that belongs to nothing it could say something of.
+pub(in crate::lf) fn misplaced(at: Origin, sink: &mut Sink) {
+    let message = "this says nothing here".to_owned();
+    let unused = Diagnostic::error(codes::ATTRIBUTE, message, at, "ignored");
+    let help = "write `@wcet(…)` before a reaction, and `@channel(…)` before a connection";
+    sink.push(unused.help(help).warning());
+}
+
+/// Warns of attributes that nothing knows, and of ours that are for other statements. Other
+/// comments may say anything.
+pub(in crate::lf) fn check(attributes: &[Attribute], not_here: &[&str], sink: &mut Sink) {
     for attribute in attributes {
         let name = attribute.name.value.as_str();
+        if not_here.contains(&name) && !attribute.values.is_empty() {
+            misplaced(attribute.at, sink);
+        }
         if attribute.is_comment || name.starts_with('_') || KNOWN.contains(&name) {
             continue;
         }
@@ -127,19 +139,24 @@ pub(in crate::lf) fn wait(time: Time) -> Option<MaxWait> {
 /// `@wcet(100 us)`, or with `min` and `max`.
 pub(in crate::lf) fn execution(attributes: &[Attribute], sink: &mut Sink) -> Option<Interval> {
     let attribute = last(attributes, "wcet")?;
-    let (mut lo, mut hi) = (Some(Span::ZERO), None);
+    let (mut lo, mut hi) = (None, None);
     let mut is_right = !attribute.values.is_empty();
     for (key, value) in &attribute.values {
         let value = time(&value.value).and_then(span);
-        is_right &= value.is_some();
-        match key.as_ref().map(|key| key.value.as_str()) {
-            None | Some("max" | "value") => hi = value,
-            Some("min") => lo = value,
-            Some(_) => is_right = false,
-        }
+        let end = match key.as_ref().map(|key| key.value.as_str()) {
+            None | Some("max" | "value") => &mut hi,
+            Some("min") => &mut lo,
+            Some(_) => {
+                is_right = false;
+                continue;
+            }
+        };
+        // Of two values, neither is believed.
+        is_right &= value.is_some() && end.is_none();
+        *end = value;
     }
-    match (lo, hi) {
-        (Some(lo), Some(hi)) if is_right && lo <= hi => Some(Interval::between(lo, hi)),
+    match (lo.unwrap_or(Span::ZERO), hi) {
+        (lo, Some(hi)) if is_right && lo <= hi => Some(Interval::between(lo, hi)),
         _ => {
             let message = "`@wcet` has no execution time".to_owned();
             wrong(

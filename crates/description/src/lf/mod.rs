@@ -150,7 +150,7 @@ fn elaborate(
 ) -> Option<Federation> {
     let main = main_reactor(units, sink)?;
     let classes = class::flatten(units, main, sink);
-    attributes(&classes, sink);
+    attributes(units, &classes, sink);
     if sink.has_error() {
         return None;
     }
@@ -202,14 +202,20 @@ fn main_reactor(units: &Units, sink: &mut Sink) -> Option<ClassId> {
     Some(ClassId { file: 0, reactor })
 }
 
-/// Warns of attributes that nothing knows.
-fn attributes(classes: &Classes<'_>, sink: &mut Sink) {
+/// Warns of attributes that nothing knows, and of ours where they say nothing.
+fn attributes(units: &Units, classes: &Classes<'_>, sink: &mut Sink) {
+    for unused in units.list.iter().flat_map(|unit| &unit.tree.unused) {
+        annotations::misplaced(*unused, sink);
+    }
     for class in classes.list.values() {
-        let children = class.children.iter().map(|(child, ..)| &child.attributes);
-        let wires = class.connections.iter().map(|wire| &wire.declared.attributes);
-        let reactions = class.reactions.iter().map(|react| &react.declared.attributes);
-        for attributes in children.chain(wires).chain(reactions) {
-            annotations::check(attributes, sink);
+        for (child, ..) in &class.children {
+            annotations::check(&child.attributes, &["wcet", "channel"], sink);
+        }
+        for wire in &class.connections {
+            annotations::check(&wire.declared.attributes, &["wcet"], sink);
+        }
+        for react in &class.reactions {
+            annotations::check(&react.declared.attributes, &["channel"], sink);
         }
     }
 }

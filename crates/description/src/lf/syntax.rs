@@ -13,6 +13,8 @@ pub(in crate::lf) struct File {
     pub(in crate::lf) imports: Vec<Import>,
     pub(in crate::lf) preambles: Vec<Preamble>,
     pub(in crate::lf) reactors: Vec<Reactor>,
+    /// Comments in the form of our attributes that belong to no statement.
+    pub(in crate::lf) unused: Vec<Origin>,
 }
 
 /// `target C { … }`.

@@ -1,10 +1,10 @@
 //! Attributes, and comments that stand for some.
 
-use super::super::lexer::Kind;
+use super::super::lexer::{Comment, Kind};
 use super::super::syntax::{Attribute, Value};
 use super::{Parsed, Parser};
 use crate::At;
-use onbeat_model::diagnostic::Origin;
+use onbeat_model::diagnostic::{Diagnostic, Origin};
 
 impl Parser<'_> {
     pub(super) fn attributes(&mut self) -> Parsed<Vec<Attribute>> {
@@ -59,14 +59,15 @@ impl Parser<'_> {
 
     /// What comments say of the statement that consists of these tokens: those that stand before
     /// it, in it, and behind it on its last line.
-    pub(super) fn annotations(&self, first: usize, end: usize) -> Vec<Attribute> {
+    pub(super) fn annotations(&mut self, first: usize, end: usize) -> Parsed<Vec<Attribute>> {
         let line_of = |token: usize, at: usize| {
             let before = token.checked_sub(1).map_or(0, |token| self.list[token].end);
             !self.text[before..at].contains('\n')
         };
         let from = self.comments.partition_point(|comment| comment.next < first);
-        let near = self.comments[from..].iter().take_while(|comment| comment.next <= end);
-        let ours = near.filter(|comment| {
+        let near = self.comments.iter().enumerate().skip(from);
+        let near = near.take_while(|(_, comment)| comment.next <= end);
+        let ours = near.filter(|(_, comment)| {
             // On the line of what stands before it, a comment belongs to that.
             let is_trailing = line_of(comment.next, comment.text.start);
             match comment.next {
@@ -75,27 +76,42 @@ impl Parser<'_> {
                 _ => true,
             }
         });
-        ours.filter_map(|comment| self.annotation(comment.text.start, comment.text.end)).collect()
+        let ours: Vec<usize> = ours.map(|(number, _)| number).collect();
+        let mut attributes = Vec::new();
+        for number in ours {
+            let is_meant = self.unused.remove(&number);
+            match self.annotation(&self.comments[number]) {
+                Ok(attribute) => attributes.push(attribute),
+                Err(wrong) if is_meant => return Err(wrong),
+                // Comments may say anything.
+                Err(_) => {}
+            }
+        }
+        Ok(attributes)
     }
 
     /// A comment as an attribute, if it has that form.
-    fn annotation(&self, start: usize, end: usize) -> Option<Attribute> {
-        let text = &self.text[start..end];
-        let tokens = super::lex(text, self.file).ok()?;
-        let mut inner =
-            Parser { text, file: self.file, list: &tokens.list, comments: &[], at: 0, depth: 0 };
-        let mut attribute = inner.attribute().ok()?;
+    fn annotation(&self, comment: &Comment) -> Parsed<Attribute> {
+        let (start, end) = (comment.text.start, comment.text.end);
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         let shift = |at: &mut Origin| {
             at.start = at.start.saturating_add(start);
             at.end = at.end.saturating_add(start);
         };
+        let shifted = |mut wrong: Box<Diagnostic>| {
+            wrong.at.iter_mut().for_each(|(at, _)| shift(at));
+            wrong
+        };
+        let text = &self.text[comment.text.start..end];
+        let tokens = super::lex(text, self.file).map_err(shifted)?;
+        let mut inner = Parser::new(text, self.file, &tokens);
+        let mut attribute = inner.attribute().map_err(shifted)?;
         shift(&mut attribute.at);
         shift(&mut attribute.name.at);
         for (name, value) in &mut attribute.values {
             name.iter_mut().for_each(|name| shift(&mut name.at));
             shift(&mut value.at);
         }
-        Some(Attribute { is_comment: true, ..attribute })
+        Ok(Attribute { is_comment: true, ..attribute })
     }
 }

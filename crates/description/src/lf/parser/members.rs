@@ -46,7 +46,7 @@ impl Parser<'_> {
             _ if self.is_name(0) => Member::Connection(self.connection(attributes)?),
             _ => return self.wrong("a statement or `}`"),
         };
-        let comments = self.annotations(first, self.at);
+        let comments = self.annotations(first, self.at)?;
         match &mut member {
             Member::State(State { attributes, .. })
             | Member::Input(Port { attributes, .. })

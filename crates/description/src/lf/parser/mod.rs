@@ -7,10 +7,11 @@ mod pieces;
 mod target;
 
 use super::codes;
-use super::lexer::{Comment, Kind, Token, lex};
+use super::lexer::{Comment, Kind, Token, Tokens, lex};
 use super::syntax::{File, Import, Name, Preamble, Reactor, Role, Time};
 use crate::{At, did_you_mean, origin, shorten};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
+use std::collections::BTreeSet;
 
 /// How deep lists, types and target properties may be nested.
 const DEPTH: usize = 64;
@@ -59,15 +60,23 @@ const KEYWORDS: [&str; 31] = [
 /// The first piece that the grammar does not allow.
 pub(in crate::lf) fn parse(text: &str, file: u16) -> Parsed<File> {
     let tokens = lex(text, file)?;
-    let mut parser =
-        Parser { text, file, list: &tokens.list, comments: &tokens.comments, at: 0, depth: 0 };
-    parser.file()
+    let mut parser = Parser::new(text, file, &tokens);
+    let meant = tokens.comments.iter().enumerate().filter(|(_, comment)| {
+        let comment = &text[comment.text.clone()];
+        let ours = ["@wcet", "@channel"].iter().find_map(|name| comment.strip_prefix(name));
+        ours.is_some_and(|values| values.trim_start().starts_with('('))
+    });
+    parser.unused = meant.map(|(number, _)| number).collect();
+    let mut read = parser.file()?;
+    let unused = parser.unused.iter().map(|number| tokens.comments[*number].text.clone());
+    read.unused = unused.map(|range| origin(file, range)).collect();
+    Ok(read)
 }
 
 /// Reads a time, and nothing else.
 pub(in crate::lf) fn time(text: &str) -> Option<Time> {
     let tokens = lex(text, 0).ok()?;
-    let mut parser = Parser { text, file: 0, list: &tokens.list, comments: &[], at: 0, depth: 0 };
+    let mut parser = Parser::new(text, 0, &tokens);
     let time = parser.time().ok()??;
     (parser.peek(0).kind == Kind::End).then_some(time)
 }
@@ -78,12 +87,19 @@ struct Parser<'t> {
     file: u16,
     list: &'t [Token],
     comments: &'t [Comment],
+    /// Comments that are meant for a statement that has not been read yet, by their position.
+    unused: BTreeSet<usize>,
     /// The next token.
     at: usize,
     depth: usize,
 }
 
 impl<'t> Parser<'t> {
+    fn new(text: &'t str, file: u16, tokens: &'t Tokens) -> Self {
+        let Tokens { list, comments } = tokens;
+        Self { text, file, list, comments, unused: BTreeSet::new(), at: 0, depth: 0 }
+    }
+
     /// The token `ahead` of the next one.
     fn peek(&self, ahead: usize) -> Token {
         let last = self.list.len().saturating_sub(1);
