@@ -235,6 +235,8 @@ areas! {
         NO_REACTIONS = "OB1519", "a federation without reactions";
         /// A table of channels for programs that read none.
         TABLE = "OB1520", "no table of channels";
+        /// A declared rate below what a model may send.
+        SLOW = "OB1521", "a channel is slower than its writers";
     }
     /// What is wrong with what is promised.
     plan {

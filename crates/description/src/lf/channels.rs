@@ -455,6 +455,7 @@ impl Writer<'_> {
         let derived = if declared { 1 } else { derived };
         let noted = note.burst.and_then(|burst| u32::try_from(burst.value).ok());
         let burst = settings.iter().find_map(|s| s.burst).or(noted).unwrap_or(derived);
+        self.rate_suffices(at, connection, (interval, burst), sink);
         let delay = settings.iter().find_map(|s| s.fixed_delay).or(note.fixed_delay);
         let writers = connection.writers.iter().map(|id| {
             let reaction = &self.federation.reactions[id.index()];
@@ -488,6 +489,34 @@ impl Writer<'_> {
             writers: writers.collect(),
             line: self.line(connection.origin),
         }
+    }
+
+    /// Warns of a declared rate that is below what the writers may send.
+    fn rate_suffices(
+        &self,
+        at: usize,
+        connection: &Connection,
+        (interval, burst): (Span, u32),
+        sink: &mut Sink,
+    ) {
+        let Some(Rate::Known { interval: Some(most), burst: at_once }) = self.details.rates.get(at)
+        else {
+            return;
+        };
+        if interval <= *most && burst >= *at_once {
+            return;
+        }
+        let rate = |interval: Span, burst: u32| match burst {
+            1 => format!("a message each {interval}"),
+            burst => format!("a message each {interval} and {burst} at once"),
+        };
+        let (name, declared, most) =
+            (&connection.name, rate(interval, burst), rate(*most, *at_once));
+        let message = format!("`{name}` may carry {declared}, its writers may send {most}");
+        let slow = Diagnostic::error(codes::SLOW, message, connection.origin, "this connection");
+        let help = "what comes too soon waits, and bounds do not count with that: declare more, or \
+                    see that the reactions send no more";
+        sink.push(slow.help(help).warning());
     }
 
     /// Asks how often a connection carries messages, by what decides it.
