@@ -128,3 +128,52 @@ federated reactor {
     let short = text.replace("a.out -> b.in", &format!("a.out -> b.in after {} ns", after - 1));
     assert_ne!(bounds(&short, 6)["cycles"], serde_json::json!([]));
 }
+
+/// A logic that may wait for `wait` and must start by `deadline`.
+fn with_deadline(wait: &str, deadline: &str) -> String {
+    let logic = format!("reaction(in) {{= =}} deadline({deadline}) {{= =}}");
+    let text = model(wait, "", WCET).replace("reaction(in) {= =}", &logic);
+    // Without a message the wait passes.
+    text.replace("  input in: int\n", "  input in: int\n  timer t(0, 10 ms)\n")
+        .replace("reaction(in)", "reaction(in, t)")
+}
+
+#[test]
+fn a_deadline_that_the_models_own_wait_misses_is_never_reported_as_met() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let check = |wait: &str, deadline: &str, flags: &[&str], code: i32| {
+        std::fs::write(directory.path().join("model.lf"), with_deadline(wait, deadline))
+            .expect("written");
+        let arguments = [&["lf", "bounds", "model.lf"][..], flags].concat();
+        let output = run(&arguments, directory.path(), code);
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"))
+    };
+    // The message comes 2.1 ms after the tag; with a longer wait, a missing one delays more.
+    let [table, _] = check("@maxwait(2100 us)", "2100 us", &[], 0);
+    assert!(table.contains("met, 0 ns to spare"), "{table}");
+    let [table, said] = check("@maxwait(5 ms)", "3 ms", &[], 3);
+    assert!(table.contains("met, 900 µs to spare"), "{table}");
+    assert!(said.contains("with the model's waits, l.reaction_1 may start 2 ms after"), "{said}");
+    let [table, _] = check("@maxwait(5 ms)", "3 ms", &["--maxwait", "model"], 3);
+    assert!(table.contains("MISSED by up to 2 ms"), "{table}");
+    assert!(table.contains("5.05 ms"), "{table}");
+    check("@maxwait(5 ms)", "5 ms", &[], 0);
+}
+
+#[test]
+fn a_declared_rate_below_what_the_timers_send_is_reported() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (note, is_slow) in [
+        ("interval = 10 ms", false),
+        ("interval = 5 ms", false),
+        ("interval = 10000001 ns", true),
+        ("interval = 20 ms, burst = 2", true),
+    ] {
+        let text = model("", "", WCET)
+            .replace("  s.out ->", &format!("  // @channel({note})\n  s.out ->"));
+        std::fs::write(directory.path().join("model.lf"), text).expect("written");
+        let output = run(&["lf", "bounds", "model.lf"], directory.path(), 0);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(said.contains("OB1521"), is_slow, "{note}: {said}");
+    }
+}

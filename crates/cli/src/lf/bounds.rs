@@ -1,7 +1,7 @@
 //! The verb `lf bounds`: when a federation's reactions execute, how long its federates must wait,
 //! and how long its chains take.
 
-use super::model::{Model, ModelArguments};
+use super::model::{ChosenWaits, Model, ModelArguments};
 use super::patch;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
@@ -36,6 +36,10 @@ pub(crate) struct BoundsArguments {
     /// Assumes that handlers of deadlines set ports, as the reactions' bodies do
     #[arg(long)]
     handlers_set: bool,
+    /// Waits that sendings, chains and deadlines count with: the smallest that are safe, or the
+    /// model's
+    #[arg(long, default_value = "computed")]
+    maxwait: ChosenWaits,
     /// File for the changes of the model that make all its waits suffice, as a unified diff; `-`
     /// prints it
     #[arg(long, value_name = "FILE")]
@@ -57,19 +61,29 @@ pub(super) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
     let federation = &federation;
     let local = arguments.local.map(span);
     let environment = Environment::of(federation, &system, &plan, local, arguments.handlers_set);
-    let analysis = analyse(federation, &environment, Waits::Computed);
+    let analysis = analyse(federation, &environment, arguments.maxwait.into());
+    let others = other_waits(federation, &environment, arguments.maxwait);
     if federation.coordination == Coordination::Centralized {
         terminal::say("onbeat: coordination is centralized: bounds are those without the RTI");
     }
     let patch = arguments.patch.as_deref();
-    let patched =
-        patch.map(|file| (file, patch::patch(&model, federation, &environment, &analysis)));
+    let patched = patch.map(|file| {
+        let computed = analyse(federation, &environment, Waits::Computed);
+        (file, patch::patch(&model, federation, &environment, &computed))
+    });
     if arguments.json {
-        terminal::print(format_args!("{:#}", to_json(federation, &analysis)));
+        terminal::print(format_args!("{:#}", to_json(federation, &analysis, arguments.maxwait)));
     } else if !is_printed {
-        terminal::print(tables(federation, &analysis));
+        terminal::print(tables(federation, &analysis, arguments.maxwait));
     }
-    let Some((file, patched)) = patched else { return Ok(exit(&analysis)) };
+    let Some((file, patched)) = patched else {
+        let missed = others.iter().flat_map(|others| missed(federation, others, &analysis));
+        let missed: Vec<String> = missed.collect();
+        for missed in &missed {
+            terminal::say(format_args!("onbeat: {missed}"));
+        }
+        return Ok(if missed.is_empty() { exit(&analysis) } else { Exit::Broken });
+    };
     let endless = analysis.cycles.iter().map(|cycle| endless(federation, cycle));
     let is_explained = !is_printed || patched.notes.is_empty();
     for note in patched.notes.into_iter().chain(endless.filter(|_| !is_explained)) {
@@ -83,6 +97,40 @@ pub(super) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
         terminal::hand_on(&patched.text);
     }
     Ok(exit(&patched.analysis))
+}
+
+/// What holds with the model's waits, if the figures are not those and deadlines depend on them.
+fn other_waits(
+    federation: &Federation,
+    environment: &Environment,
+    chosen: ChosenWaits,
+) -> Option<Analysis> {
+    let has_deadline = federation.reactions.iter().any(|reaction| reaction.deadline.is_some());
+    (has_deadline && chosen == ChosenWaits::Computed && states_waits(federation))
+        .then(|| analyse(federation, environment, Waits::Model))
+}
+
+/// Whether the model says how long anything waits.
+fn states_waits(federation: &Federation) -> bool {
+    federation.federates.iter().any(|federate| federate.maxwait.is_some())
+        || federation.connections.iter().any(|connection| connection.absent_after.is_some())
+}
+
+/// Deadlines that are met with the computed waits and missed with the model's.
+fn missed(federation: &Federation, model: &Analysis, computed: &Analysis) -> Vec<String> {
+    let both = model.reactions.iter().zip(&computed.reactions);
+    let both = (0..).map(ReactionId).zip(both);
+    let missed = both.filter_map(|(at, (model, computed))| {
+        match (model.deadline.as_ref()?, computed.deadline.as_ref()?) {
+            (Deadline::Missed { by }, Deadline::Met { .. }) => Some(format!(
+                "with the model's waits, {} may start {by} after its deadline: --maxwait model \
+                 has all figures",
+                reaction_name(federation, at)
+            )),
+            _ => None,
+        }
+    });
+    missed.collect()
 }
 
 /// Whether waits, deadlines and processors suffice.
@@ -186,14 +234,25 @@ impl Reasons {
     }
 }
 
-fn tables(federation: &Federation, analysis: &Analysis) -> String {
+fn tables(federation: &Federation, analysis: &Analysis, waits_are: ChosenWaits) -> String {
     let mut reasons = Reasons(BTreeSet::new());
     let mut parts = vec![waits(federation, analysis, &mut reasons)];
     if !federation.connections.is_empty() {
         parts.push(connections(federation, analysis, &mut reasons));
     }
     parts.push(chains(federation, analysis, &mut reasons));
+    if federation.reactions.iter().any(|reaction| reaction.deadline.is_some()) {
+        parts.push(deadlines(federation, analysis, &mut reasons));
+    }
     parts.push(hosts(federation, analysis, &mut reasons));
+    if states_waits(federation) {
+        parts.push(match waits_are {
+            ChosenWaits::Computed => "Federates wait as long as they need: --maxwait model shows \
+                                      what the model's waits make of it."
+                .to_owned(),
+            ChosenWaits::Model => "Federates wait as the model says.".to_owned(),
+        });
+    }
     parts.extend(analysis.cycles.iter().map(|cycle| endless(federation, cycle)));
     parts.extend(reasons.0.iter().map(|reason| format!("unknown: {reason}")));
     parts.join("\n\n")
@@ -246,6 +305,31 @@ fn chains(federation: &Federation, analysis: &Analysis, reasons: &mut Reasons) -
     }
     let more = if analysis.is_cut { "\nThere are more chains than these." } else { "" };
     format!("{}{more}", ruled(&table))
+}
+
+fn deadlines(federation: &Federation, analysis: &Analysis, reasons: &mut Reasons) -> String {
+    let mut table = grid(&["reaction", "starts by", "deadline", "verdict"]);
+    let all = (0..).map(ReactionId).zip(federation.reactions.iter().zip(&analysis.reactions));
+    for (at, (reaction, bounds)) in all {
+        let (Some(deadline), Some(verdict)) = (reaction.deadline, &bounds.deadline) else {
+            continue;
+        };
+        let verdict = match verdict {
+            Deadline::Met { spare } => format!("met, {spare} to spare"),
+            Deadline::Missed { by } => format!("MISSED by up to {by}"),
+            Deadline::Unknown(unknown) => {
+                reasons.0.insert(unknown.to_string());
+                "unknown".to_owned()
+            }
+        };
+        table.add_row([
+            Cell::new(reaction_name(federation, at)),
+            reasons.time(&bounds.release_max),
+            right(deadline.to_string()),
+            Cell::new(verdict),
+        ]);
+    }
+    ruled(&table)
 }
 
 fn hosts(federation: &Federation, analysis: &Analysis, reasons: &mut Reasons) -> String {
@@ -380,10 +464,14 @@ fn cycles_json(federation: &Federation, analysis: &Analysis) -> Vec<Value> {
     cycles.collect()
 }
 
-fn to_json(federation: &Federation, analysis: &Analysis) -> Value {
+fn to_json(federation: &Federation, analysis: &Analysis, waits_are: ChosenWaits) -> Value {
     json!({
         "version": VERSION,
         "name": federation.name,
+        "maxwait": match waits_are {
+            ChosenWaits::Model => "model",
+            ChosenWaits::Computed => "computed",
+        },
         "federates": federates_json(federation, analysis),
         "reactions": reactions_json(federation, analysis),
         "connections": connections_json(federation, analysis),

@@ -4,12 +4,13 @@ use super::sizes;
 use crate::source::{self, Wrong};
 use crate::trust::{self, Trust};
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use onbeat_description::lf::{self, Description, Loaded, Outside, Table, WaitPlaces};
 use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use onbeat_model::federation::Federation;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
+use onbeat_timing::federation::Waits;
 use std::path::{Path, PathBuf};
 
 /// The model and what stands beside it.
@@ -24,6 +25,24 @@ pub(crate) struct ModelArguments {
     /// Trusts the model's directory, from now on: the sidecar may name files elsewhere
     #[arg(long)]
     pub(crate) trust: bool,
+}
+
+/// Whose waits federates have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ChosenWaits {
+    /// The model's; computed ones where it has none
+    Model,
+    /// The smallest without tardy messages
+    Computed,
+}
+
+impl From<ChosenWaits> for Waits {
+    fn from(chosen: ChosenWaits) -> Self {
+        match chosen {
+            ChosenWaits::Model => Self::Model,
+            ChosenWaits::Computed => Self::Computed,
+        }
+    }
 }
 
 /// A model that was read, right or wrong.

@@ -2,14 +2,14 @@
 
 use super::bounds::span;
 use super::compared::{self, Executed};
-use super::model::{Model, ModelArguments};
+use super::model::{ChosenWaits, Model, ModelArguments};
 use crate::arguments::{REPETITIONS_MAX, duration};
 use crate::exit::Exit;
 use crate::output::{FEDERATION, FEDERATION_RANGES, FEDERATION_REPORT, Kind, Output};
 use crate::simulate::Bar;
 use crate::{run, terminal};
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use onbeat_measure::federation::{
     FederationResults, FederationSettings, Judgement, WaitSource, Waits,
 };
@@ -72,15 +72,6 @@ pub(crate) struct SkeletonArguments {
     json: bool,
 }
 
-/// Whose waits federates have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ChosenWaits {
-    /// The model's; computed ones where it has none
-    Model,
-    /// The smallest without tardy messages
-    Computed,
-}
-
 impl From<ChosenWaits> for Waits {
     fn from(chosen: ChosenWaits) -> Self {
         match chosen {
@@ -105,14 +96,7 @@ pub(super) fn simulate(arguments: &SkeletonArguments) -> anyhow::Result<Exit> {
     note(federation, &system);
     let local = arguments.local.map(span);
     let environment = Environment::of(federation, &system, &plan, local, arguments.handlers_set);
-    let analysis = analyse(
-        federation,
-        &environment,
-        match arguments.maxwait {
-            ChosenWaits::Model => onbeat_timing::federation::Waits::Model,
-            ChosenWaits::Computed => onbeat_timing::federation::Waits::Computed,
-        },
-    );
+    let analysis = analyse(federation, &environment, arguments.maxwait.into());
     let (waiting, sources) = waiting(federation, &analysis, arguments.maxwait);
     let interrupted = run::interrupt()?;
     let executed = Execution { arguments, system: &system, plan: &plan, waiting: &waiting };
