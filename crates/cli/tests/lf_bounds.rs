@@ -73,6 +73,11 @@ fn a_wait_of_the_model_is_judged_to_the_nanosecond() {
     }
     let found = bounds(&model("@maxwait(forever)", "", WCET), 0);
     assert_eq!(found["federates"][1]["verdict"], "forever");
+    // The program does not have what a comment says.
+    let found = bounds(&model("// @maxwait(3 ms)", "", WCET), 0);
+    assert_eq!(found["federates"][1]["verdict"], "not in the model");
+    let found = bounds(&model("@maxwait(1 ms) // @maxwait(3 ms)", "", WCET), 3);
+    assert_eq!(found["federates"][1]["margin_ns"], -1_100_000);
 }
 
 #[test]
