@@ -383,3 +383,37 @@ fn a_topology_elsewhere_is_read_only_when_the_models_directory_is_trusted() {
     let (code, said) = import("import", "own.toml", &[]);
     assert!(code == Some(0) && said.contains("k3y"), "{said}");
 }
+
+#[test]
+fn what_was_read_is_never_overwritten() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let models = root().join("conformance/lf");
+    let plain = std::fs::read_to_string(models.join("plain.lf")).expect("a model");
+    let plain = plain.replace("target C", "target C { coordination: decentralized }");
+    std::fs::write(path("model.lf"), plain).expect("written");
+    std::fs::create_dir(path("lib")).expect("made");
+    std::fs::copy(models.join("lib/basics.lf"), path("lib/basics.lf")).expect("copied");
+    let network = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[bridge]]\nname = \"s\"\n\
+                   [[link]]\nends = [\"a\", \"s\"]\nrate_mbps = 100\n\
+                   [[link]]\nends = [\"b\", \"s\"]\nrate_mbps = 100\n";
+    std::fs::write(path("network.toml"), network).expect("written");
+    std::fs::write(path("model.toml"), "format = 1\ntopology = \"network.toml\"\n")
+        .expect("written");
+    std::os::unix::fs::symlink("model.lf", path("link")).expect("a link");
+    for out in
+        ["model.lf", "model.toml", "network.toml", "lib/basics.lf", "link", "lib/../model.lf"]
+    {
+        let before = std::fs::read(path(out)).expect("a file");
+        for flags in [&["import", "-o"][..], &["import", "--table"], &["bounds", "--patch"]] {
+            let verb = ["lf", flags[0], "model.lf", "--with", "model.toml", flags[1], out];
+            let said = run(&verb, directory.path(), 2).stderr;
+            let said = String::from_utf8_lossy(&said).into_owned();
+            assert!(said.contains(out) && said.contains("is read"), "{verb:?}: {said}");
+        }
+        assert_eq!(std::fs::read(path(out)).expect("a file"), before, "{out}");
+    }
+    let both = ["lf", "import", "model.lf", "--with", "model.toml", "-o", "x", "--table", "x"];
+    run(&both, directory.path(), 2);
+    assert!(!path("x").exists());
+}

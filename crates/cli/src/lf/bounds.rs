@@ -58,6 +58,9 @@ pub(super) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
         bail!(WrongArgument(why.to_owned()));
     }
     let (federation, system, plan) = model.planned(arguments.json, |_| ())?;
+    if let Some(file) = arguments.patch.as_deref().filter(|_| !is_printed) {
+        model.spare(file)?;
+    }
     let federation = &federation;
     let local = arguments.local.map(span);
     let environment = Environment::of(federation, &system, &plan, local, arguments.handlers_set);

@@ -1,9 +1,11 @@
 //! The verb `lf import`: the description of a federation's channels from its model.
 
 use super::model::{Model, ModelArguments};
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::output::write_files;
 use crate::terminal;
+use anyhow::bail;
 use clap::Args;
 use onbeat_description::lf::Table;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,15 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<Exit> {
             said.push(format!("onbeat: physical connections stay on TCP: {physical}"));
         }
         files.push((file, text));
+    }
+    for (file, _) in &files {
+        model.spare(file)?;
+    }
+    if let [(first, _), (second, _)] = &files[..]
+        && first == second
+    {
+        let why = format!("{} cannot be description and table", first.display());
+        bail!(WrongArgument(why));
     }
     let files: Vec<_> = files.iter().map(|(file, text)| (file.as_path(), text.clone())).collect();
     write_files(&files)?;

@@ -1,6 +1,7 @@
 //! Reading a model with all that it imports, and its sidecar.
 
 use super::sizes;
+use crate::chosen::WrongArgument;
 use crate::source::{self, Wrong};
 use crate::trust::{self, Trust};
 use anyhow::anyhow;
@@ -11,6 +12,7 @@ use onbeat_model::federation::Federation;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
 use onbeat_timing::federation::Waits;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// The model and what stands beside it.
@@ -50,6 +52,8 @@ pub(crate) struct Model {
     loaded: Loaded,
     directory: PathBuf,
     is_trusted: bool,
+    /// What the sidecar names and was read.
+    named: RefCell<Vec<PathBuf>>,
 }
 
 impl Model {
@@ -73,7 +77,7 @@ impl Model {
             sizes: &mut |question| sizes::sizes(question, &directory),
         };
         let loaded = lf::load(shown, &text, sidecar, &mut outside);
-        Ok(Self { loaded, directory, is_trusted })
+        Ok(Self { loaded, directory, is_trusted, named: RefCell::default() })
     }
 
     /// The federation, or all that is wrong with the model.
@@ -159,7 +163,23 @@ impl Model {
 
     /// Reads a file that the model or its sidecar names.
     pub(crate) fn fetch(&self, name: &str) -> Result<String, String> {
+        self.named.borrow_mut().push(self.directory.join(name));
         fetch(name, &self.directory, self.is_trusted)
+    }
+
+    /// Whether a file may be written: what was read would be lost.
+    ///
+    /// # Errors
+    /// It is the model, its sidecar, or what one of them names.
+    pub(super) fn spare(&self, out: &Path) -> Result<(), WrongArgument> {
+        let Ok(out_real) = out.canonicalize() else { return Ok(()) };
+        let sources = self.sources().iter().map(|source| PathBuf::from(&source.path));
+        let mut read = sources.chain(self.named.borrow().iter().cloned());
+        if read.any(|path| path.canonicalize().is_ok_and(|real| real == out_real)) {
+            let why = format!("{} is read: give the output another name", out.display());
+            return Err(WrongArgument(why));
+        }
+        Ok(())
     }
 }
 
