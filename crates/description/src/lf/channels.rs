@@ -570,8 +570,11 @@ impl Writer<'_> {
                 Some(Size::Variable) => "its values differ in size",
                 _ => "no compiler says",
             };
-            let kind = &connection.payload;
-            let message = format!("how large a `{kind}` of `{from}` may be is unknown: {why}");
+            let kind = match connection.payload.as_str() {
+                "void" => "value".to_owned(),
+                kind => format!("`{kind}`"),
+            };
+            let message = format!("how large a {kind} of `{from}` may be is unknown: {why}");
             let unknown =
                 Diagnostic::error(codes::NO_SIZE, message, connection.origin, "how large?");
             sink.push(unknown.help(format!(

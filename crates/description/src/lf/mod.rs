@@ -151,6 +151,7 @@ fn elaborate(
     let main = main_reactor(units, sink)?;
     let classes = class::flatten(units, main, sink);
     attributes(units, &classes, sink);
+    ports(&classes, main, sink);
     if sink.has_error() {
         return None;
     }
@@ -200,6 +201,16 @@ fn main_reactor(units: &Units, sink: &mut Sink) -> Option<ClassId> {
         return None;
     }
     Some(ClassId { file: 0, reactor })
+}
+
+/// The federated reactor has no ports: nothing is outside of it.
+fn ports(classes: &Classes<'_>, main: ClassId, sink: &mut Sink) {
+    let own = classes.list.get(&main).map_or(&[][..], |class| &class.ports);
+    for (port, _) in own {
+        let message = format!("the federated reactor has the port `{}`", port.name.value);
+        let none = Diagnostic::error(codes::CONNECTION, message, port.name.at, "this port");
+        sink.push(none.help("remove it: nothing is outside of a federation"));
+    }
 }
 
 /// Warns of attributes that nothing knows, and of ours where they say nothing.
