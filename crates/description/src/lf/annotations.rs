@@ -95,14 +95,9 @@ pub(in crate::lf) fn check(attributes: &[Attribute], not_here: &[&str], sink: &m
     }
 }
 
-/// What comments may say: the language has no words for it. All else in a comment is none, because
-/// the program does not have it.
-const IN_COMMENTS: [&str; 2] = ["wcet", "channel"];
-
 /// The last attribute of a name: of several that say the same, the one closest to the statement.
 pub(in crate::lf) fn last<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
-    let said = |one: &&Attribute| !one.is_comment || IN_COMMENTS.contains(&name);
-    attributes.iter().rev().filter(said).find(|attribute| attribute.name.value == name)
+    attributes.iter().rev().find(|attribute| attribute.name.value == name)
 }
 
 fn time(value: &Value) -> Option<Time> {

@@ -76,21 +76,12 @@ impl Parser<'_> {
                 _ => true,
             }
         });
-        let ours: Vec<usize> = ours.map(|(number, _)| number).collect();
-        let mut attributes = Vec::new();
-        for number in ours {
-            let is_meant = self.unused.remove(&number);
-            match self.annotation(&self.comments[number]) {
-                Ok(attribute) => attributes.push(attribute),
-                Err(wrong) if is_meant => return Err(wrong),
-                // Comments may say anything.
-                Err(_) => {}
-            }
-        }
-        Ok(attributes)
+        let mut ours: Vec<usize> = ours.map(|(number, _)| number).collect();
+        ours.retain(|number| self.unused.remove(number));
+        ours.into_iter().map(|number| self.annotation(&self.comments[number])).collect()
     }
 
-    /// A comment as an attribute, if it has that form.
+    /// A comment as an attribute. What follows the attribute is a comment.
     fn annotation(&self, comment: &Comment) -> Parsed<Attribute> {
         let (start, end) = (comment.text.start, comment.text.end);
         let start = u32::try_from(start).unwrap_or(u32::MAX);
@@ -103,6 +94,7 @@ impl Parser<'_> {
             wrong
         };
         let text = &self.text[comment.text.start..end];
+        let text = text.split_inclusive(')').next().unwrap_or(text);
         let tokens = super::lex(text, self.file).map_err(shifted)?;
         let mut inner = Parser::new(text, self.file, &tokens);
         let mut attribute = inner.attribute().map_err(shifted)?;

@@ -87,7 +87,8 @@ struct Parser<'t> {
     file: u16,
     list: &'t [Token],
     comments: &'t [Comment],
-    /// Comments that are meant for a statement that has not been read yet, by their position.
+    /// Comments in the form of our attributes whose statement has not been read yet, by their
+    /// position. What others say is nothing: the program does not have it.
     unused: BTreeSet<usize>,
     /// The next token.
     at: usize,
