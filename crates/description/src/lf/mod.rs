@@ -468,10 +468,10 @@ impl Model<'_, '_> {
     ) {
         let words = types::words(&details.target);
         let edges = graph.connections.keys().map(|edge| &self.wiring.edges[*edge]);
-        let size = |edge: &wiring::Edge<'_>| match edge.declared.serializer {
-            // What a serializer makes of a value has no size of its own.
-            Some(_) => Size::Variable,
-            None => types::size(self.kind(edge.from).as_ref(), words),
+        let size = |edge: &wiring::Edge<'_>| match &edge.declared.serializer {
+            // What a serializer makes of a value has no size of its own; this one copies it.
+            Some(name) if name.value != "native" => Size::Variable,
+            _ => types::size(self.kind(edge.from).as_ref(), words),
         };
         let mut sizes: Vec<Size> = edges.map(size).collect();
         let asked = sizes.iter().filter_map(|size| match size {
