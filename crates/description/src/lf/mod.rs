@@ -348,6 +348,7 @@ impl Model<'_, '_> {
             return None;
         }
         self.connections(graph, positions, details, &mut federation, sink);
+        details.sidecar.check_pairs(&details.ports, sink);
         self.sizes(graph, outside, details, &mut federation);
         let edges = graph.connections.keys().map(|edge| &self.wiring.edges[*edge]);
         let delays: Vec<_> = edges.map(|edge| (edge.delay, edge.is_physical)).collect();

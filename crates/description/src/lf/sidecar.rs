@@ -191,7 +191,7 @@ pub(super) struct Sidecar {
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) from: String,
-    pub(super) to: Option<String>,
+    pub(super) to: Option<At<String>>,
     pub(super) class: Option<ClassName>,
     pub(super) fixed_delay: Option<Span>,
     pub(super) size: Option<i64>,
@@ -305,7 +305,7 @@ impl Sidecar {
         self.names.extend(raw.to.clone().map(|to| (Kind::Input, to)));
         self.connections.push(Settings {
             from: from.value,
-            to: raw.to.as_ref().map(|to| to.value.clone()),
+            to: raw.to.clone(),
             class: raw.class.map(|class| class.value),
             fixed_delay,
             size,
@@ -375,6 +375,22 @@ impl Sidecar {
         }
     }
 
+    /// Reports pairs of ports that are not connected. `pairs` has the names of both ends of each
+    /// connection.
+    pub(super) fn check_pairs(&self, pairs: &[[[String; 2]; 2]], sink: &mut Sink) {
+        for Settings { from, to, .. } in &self.connections {
+            let Some(to) = to else { continue };
+            let fits = |[a, b]: &[[String; 2]; 2]| a.contains(from) && b.contains(&to.value);
+            if pairs.iter().any(fits) {
+                continue;
+            }
+            let message =
+                format!("`{}` is not connected to `{}`", shorten(from), shorten(&to.value));
+            let unknown = Diagnostic::error(codes::SIDECAR, message, to.at, "not its input");
+            sink.push(unknown.help("name an input that the output leads to, or leave out `to`"));
+        }
+    }
+
     /// The station of a federate, by its name or that of its bank.
     pub(super) fn station(&self, name: &str, bank: &str) -> Option<&At<String>> {
         self.stations.get(name).or(self.stations.get(bank))
@@ -384,7 +400,7 @@ impl Sidecar {
     pub(super) fn settings(&self, from: [&str; 2], to: [&str; 2]) -> Vec<&Settings> {
         let fits = |settings: &&Settings| {
             from.contains(&settings.from.as_str())
-                && settings.to.as_ref().is_none_or(|name| to.contains(&name.as_str()))
+                && settings.to.as_ref().is_none_or(|name| to.contains(&name.value.as_str()))
         };
         self.connections.iter().filter(fits).collect()
     }
