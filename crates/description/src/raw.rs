@@ -4,7 +4,7 @@
 use super::at::At;
 use onbeat_model::binding::ValueType;
 use onbeat_model::limits;
-use onbeat_model::system::{Quantity, StampKind, TimeMode};
+use onbeat_model::system::{Quantity, ReservationMode, StampKind, TimeMode};
 use onbeat_model::time::ClockError;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -94,6 +94,8 @@ pub(super) struct Run {
     pub(super) time: Option<At<TimeMode>>,
     /// Whether reservations are made; true by default.
     pub(super) protected: Option<At<bool>>,
+    /// Who makes them: `plan` before the run, `srp` in the run by protocol; `plan` by default.
+    pub(super) reservation: Option<At<ReservationMode>>,
     /// Whether noise sources send; true by default.
     pub(super) noise: Option<At<bool>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
@@ -127,6 +129,8 @@ pub(super) struct Scenario {
     pub(super) time: Option<At<TimeMode>>,
     /// As in `[run]`.
     pub(super) protected: Option<At<bool>>,
+    /// As in `[run]`.
+    pub(super) reservation: Option<At<ReservationMode>>,
     /// As in `[run]`.
     pub(super) noise: Option<At<bool>>,
     /// As in `[run]`.

@@ -8,8 +8,8 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
-    Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, RunSettings, Scenario, Synchronisation,
-    TimeMode,
+    Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, ReservationMode, RunSettings, Scenario,
+    Synchronisation, TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
@@ -238,6 +238,7 @@ struct RunKeys<'a> {
     seed: &'a Option<At<u64>>,
     time: &'a Option<At<TimeMode>>,
     protected: &'a Option<At<bool>>,
+    reservation: &'a Option<At<ReservationMode>>,
     noise: &'a Option<At<bool>>,
     hang_timeout_s: &'a Option<At<i64>>,
 }
@@ -251,6 +252,7 @@ macro_rules! run_keys {
             seed: &$raw.seed,
             time: &$raw.time,
             protected: &$raw.protected,
+            reservation: &$raw.reservation,
             noise: &$raw.noise,
             hang_timeout_s: &$raw.hang_timeout_s,
         }
@@ -271,6 +273,7 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         time: keys.time.as_ref().map_or(base.time, |t| t.value),
         protected: keys.protected.as_ref().map_or(base.protected, |p| p.value),
         asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
+        reservation: keys.reservation.as_ref().map_or(base.reservation, |r| r.value),
         noise: keys.noise.as_ref().map_or(base.noise, |noise| noise.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
         limits: base.limits,
@@ -299,6 +302,7 @@ pub(super) fn runs(
         time: TimeMode::Virtual,
         protected: true,
         asks_protection: false,
+        reservation: ReservationMode::Plan,
         noise: true,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
         limits: ProgramLimits::default(),

@@ -104,6 +104,7 @@ impl System {
             time: TimeMode::Virtual,
             protected: true,
             asks_protection: false,
+            reservation: ReservationMode::Plan,
             noise: true,
             hang_timeout: Span::from_s(10),
             limits: ProgramLimits::default(),
@@ -587,6 +588,18 @@ pub enum TimeMode {
     Real,
 }
 
+/// Who makes the reservations of a protected run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ReservationMode {
+    /// The plan, before the run: management configures the bridges.
+    #[default]
+    Plan,
+    /// The stream reservation protocol, in the run: hosts and bridges agree (802.1Q clause 35).
+    Srp,
+}
+
 /// How frames get from a program to a network of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -634,6 +647,8 @@ pub struct RunSettings {
     pub protected: bool,
     /// Whether the description says so itself: reservations are the default.
     pub asks_protection: bool,
+    /// Who makes them.
+    pub reservation: ReservationMode,
     /// Whether noise sources send.
     pub noise: bool,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it

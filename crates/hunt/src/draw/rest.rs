@@ -42,6 +42,10 @@ impl Draft<'_> {
             let protected = self.chance(50);
             run.insert("protected".into(), json!(protected));
         }
+        if self.chance(20) {
+            let reservation = self.dice.one(&["plan", "srp"]);
+            run.insert("reservation".into(), json!(reservation));
+        }
         self.maybe_bool(run, "noise");
         self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));
     }
