@@ -394,6 +394,10 @@ impl Class {
 /// The queue of a port that carries best-effort traffic (priority 0, 802.1Q Table 34-1).
 pub const BEST_EFFORT_QUEUE: usize = 1;
 
+/// The queue of a port that carries network control (priority 7, 802.1Q Table 34-1): the frames of
+/// the stream reservation protocol.
+pub const CONTROL_QUEUE: usize = 5;
+
 /// A network channel: one talker, one or more listeners, messages of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {

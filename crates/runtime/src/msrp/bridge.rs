@@ -12,15 +12,16 @@ use crate::msrp::attribute::{
 };
 use crate::msrp::failure::{BridgeId, FailureCode, FailureInformation};
 use crate::msrp::{SrClass, stream_rate};
+use onbeat_model::reservation;
 use onbeat_model::system::Class;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId, frame};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most streams that a bridge looks at. More are refused, and counted, until others leave.
-pub const STREAMS_MAX: usize = 4_096;
+pub const STREAMS_MAX: usize = reservation::BRIDGE_STREAMS_MAX;
 /// The most ports of a bridge.
-pub const PORTS_MAX: usize = 1_024;
+pub const PORTS_MAX: usize = reservation::BRIDGE_PORTS_MAX;
 /// The longest frame of another class that a stream may have to wait for (35.2.1.4).
 const LATENCY_FRAME: Octets = Octets::new(2_000);
 
@@ -185,6 +186,8 @@ pub struct MsrpBridge {
     settings: MsrpBridgeSettings,
     ports: Vec<PortEntry>,
     streams: BTreeMap<StreamId, StreamEntry>,
+    /// The ports of streams that not all forwarding ports are for.
+    contexts: BTreeMap<StreamId, BTreeSet<usize>>,
     /// By stream with a reservation: its destination, VLAN and ports.
     sent: BTreeMap<StreamId, (MacAddress, u16, Vec<usize>)>,
     order: u64,
@@ -234,12 +237,25 @@ impl MsrpBridge {
             settings,
             ports: (0..).zip(ports).map(port).collect(),
             streams: BTreeMap::new(),
+            contexts: BTreeMap::new(),
             sent: BTreeMap::new(),
             order: 0,
             is_stale: false,
             has_refused: false,
             refused: 0,
         }
+    }
+
+    /// A stream's talker is accepted from these ports only, and declared on these only: they are
+    /// what its VLAN, or the tree of its talker (802.1Q clause 27), has of this bridge. Without
+    /// this, all forwarding ports are.
+    pub fn set_context(&mut self, stream: StreamId, ports: impl IntoIterator<Item = usize>) {
+        self.contexts.insert(stream, ports.into_iter().collect());
+        self.is_stale = true;
+    }
+
+    fn is_in_context(&self, stream: StreamId, port: usize) -> bool {
+        self.contexts.get(&stream).is_none_or(|ports| ports.contains(&port))
     }
 
     /// Does what an input asks for. Allocates; takes time linear in streams and ports.
@@ -474,8 +490,10 @@ impl MsrpBridge {
     /// with it whatever the egress.
     fn sources(&self) -> BTreeMap<StreamId, Source> {
         let mut first: Vec<(u64, usize, &TalkerEntry)> = Vec::new();
-        for entry in self.streams.values() {
-            let there = entry.talkers.iter().filter(|(port, _)| self.ports[**port].passes());
+        for (stream, entry) in &self.streams {
+            let passes =
+                |port: usize| self.ports[port].passes() && self.is_in_context(*stream, port);
+            let there = entry.talkers.iter().filter(|(port, _)| passes(**port));
             let least = there.min_by_key(|(_, talker)| talker.order);
             first.extend(least.map(|(port, talker)| (talker.order, *port, talker)));
         }
@@ -523,6 +541,9 @@ impl MsrpBridge {
         let mut refused = Vec::new();
         let mut candidates = Vec::new();
         for (stream, source) in sources.iter().filter(|(_, source)| source.port != number) {
+            if !self.is_in_context(*stream, number) {
+                continue;
+            }
             if self.settings.prunes_talkers && !port.addresses.contains(&source.talker.destination)
             {
                 continue;

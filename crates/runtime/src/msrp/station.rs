@@ -4,20 +4,22 @@
 use crate::mrp::{
     ApplicantState, Indication, MrpApplication, MrpInput, MrpParticipant, MrpSettings, MrpTimers,
 };
+use crate::msrp::admission::{self, CLASSES, Candidate, PortLimits};
 use crate::msrp::attribute::{
     DomainDeclaration, ListenerDeclaration, Msrp, MsrpAttribute, MsrpKey, Rank, TSpec,
     TalkerDeclaration,
 };
-use crate::msrp::failure::FailureInformation;
-use crate::msrp::{SrClass, class_id};
+use crate::msrp::failure::{BridgeId, FailureInformation};
+use crate::msrp::{SrClass, class_id, stream_rate};
 use crate::mvrp::{Mvrp, Vid};
+use onbeat_model::reservation;
 use onbeat_model::system::Class;
 use onbeat_model::time::{NetTime, Span};
-use onbeat_model::units::{MacAddress, StreamId};
+use onbeat_model::units::{BitRate, MacAddress, StreamId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most talkers, and the most listeners, of a station.
-pub const STATION_STREAMS_MAX: usize = 1_024;
+pub const STATION_STREAMS_MAX: usize = reservation::STATION_STREAMS_MAX;
 
 /// How a station works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +141,20 @@ pub struct MsrpStation {
     pauses: Option<NetTime>,
     /// A request has not been looked at.
     is_stale: bool,
+    /// Its own port, if it admits there what it offers.
+    egress: Option<Egress>,
+}
+
+/// A station's port, as it admits streams there.
+#[derive(Debug)]
+struct Egress {
+    station: BridgeId,
+    rate: BitRate,
+    /// By stream with a reservation: since when, in the order of all.
+    reserved: BTreeMap<StreamId, u64>,
+    order: u64,
+    refused: BTreeMap<StreamId, FailureInformation>,
+    slopes: [BitRate; CLASSES],
 }
 
 impl MsrpStation {
@@ -161,7 +177,27 @@ impl MsrpStation {
             vlans: BTreeMap::new(),
             pauses: None,
             is_stale: false,
+            egress: None,
         }
+    }
+
+    /// From now on the station admits its own streams at its port, whose rate this is, as a bridge
+    /// does (35.2.4.2): what it cannot reserve it declares as failed, with its own identifier.
+    pub fn admit(&mut self, station: BridgeId, rate: BitRate) {
+        let (reserved, refused) = (BTreeMap::new(), BTreeMap::new());
+        let slopes = [BitRate::default(); CLASSES];
+        self.egress = Some(Egress { station, rate, reserved, order: 0, refused, slopes });
+        self.is_stale = true;
+    }
+
+    /// What is reserved at its port for classes A and B; nothing without [`MsrpStation::admit`].
+    pub fn idle_slopes(&self) -> [BitRate; CLASSES] {
+        self.egress.as_ref().map_or_else(Default::default, |egress| egress.slopes)
+    }
+
+    /// The streams with a reservation at its port: those that it may send.
+    pub fn reserved(&self) -> impl Iterator<Item = StreamId> {
+        self.egress.iter().flat_map(|egress| egress.reserved.keys().copied())
     }
 
     /// Offers a stream. False if there are [`STATION_STREAMS_MAX`] already, or one with this
@@ -173,7 +209,7 @@ impl MsrpStation {
         self.offers.insert(request.stream, (request, TalkerStatus::Advertised));
         self.is_stale = true;
         if self.pauses.is_none() {
-            self.declare_offer(now, &request);
+            self.declare_offer(now, &request, true);
         }
         true
     }
@@ -181,8 +217,14 @@ impl MsrpStation {
     /// Withdraws a stream.
     pub fn withdraw(&mut self, now: NetTime, stream: StreamId) {
         if self.offers.remove(&stream).is_some() {
-            self.msrp.withdraw(now, MsrpKey::Advertise(stream));
+            self.withdraw_talker(now, stream);
             self.is_stale = true;
+        }
+    }
+
+    fn withdraw_talker(&mut self, now: NetTime, stream: StreamId) {
+        for key in [MsrpKey::Advertise(stream), MsrpKey::Failed(stream)] {
+            self.msrp.withdraw(now, key);
         }
     }
 
@@ -238,12 +280,59 @@ impl MsrpStation {
             self.pauses = None;
             let offers: Vec<_> = self.offers.values().map(|(request, _)| *request).collect();
             for request in offers {
-                self.declare_offer(now, &request);
+                self.declare_offer(now, &request, true);
             }
         }
         self.is_stale = false;
         self.settle(now, &mut actions);
+        self.admit_offers(now);
         actions
+    }
+
+    /// Decides which offers have a reservation at the own port, and declares those that cannot.
+    fn admit_offers(&mut self, now: NetTime) {
+        let Some(egress) = &mut self.egress else { return };
+        let candidate = |(request, status): &(StreamRequest, TalkerStatus)| Candidate {
+            stream: request.stream,
+            rank: request.rank,
+            since: egress.reserved.get(&request.stream).copied(),
+            class: usize::from(request.class != Class::A),
+            rate: stream_rate(request.class, request.tspec),
+            ingress: 0,
+            is_wanted: status.may_send(),
+        };
+        let mut candidates: Vec<_> = self.offers.values().map(candidate).collect();
+        let limits = PortLimits { rate: egress.rate, fan_in_max: 0 };
+        let admitted = admission::admit(&mut candidates, &limits);
+        let before = std::mem::take(&mut egress.refused);
+        let since = std::mem::take(&mut egress.reserved);
+        let mut slopes = [0_u64; CLASSES];
+        for (candidate, admission) in candidates.iter().zip(admitted) {
+            match admission {
+                Ok(false) => {}
+                Ok(true) => {
+                    egress.order += 1;
+                    let order = since.get(&candidate.stream).copied().unwrap_or(egress.order);
+                    egress.reserved.insert(candidate.stream, order);
+                    let slope = &mut slopes[candidate.class];
+                    *slope = slope.saturating_add(candidate.rate.as_bps());
+                }
+                Err(code) => {
+                    let failure = FailureInformation { bridge: egress.station, code };
+                    egress.refused.insert(candidate.stream, failure);
+                }
+            }
+        }
+        egress.slopes = slopes.map(BitRate::from_bps);
+        let is_changed = |stream| before.get(stream) != egress.refused.get(stream);
+        let changed = self.offers.values().filter(|(request, _)| is_changed(&request.stream));
+        let changed: Vec<_> = changed.map(|(request, _)| *request).collect();
+        // When the pause is over all are declared.
+        if self.pauses.is_none() {
+            for request in changed {
+                self.declare_offer(now, &request, false);
+            }
+        }
     }
 
     /// When it wants [`StationInput::Timeout`] at the latest. What is past is as good as now.
@@ -289,7 +378,7 @@ impl MsrpStation {
         }
     }
 
-    fn declare_offer(&mut self, now: NetTime, request: &StreamRequest) {
+    fn declare_offer(&mut self, now: NetTime, request: &StreamRequest, is_new: bool) {
         let domain = self.domain_of(request.class);
         let talker = TalkerDeclaration {
             stream: request.stream,
@@ -299,10 +388,10 @@ impl MsrpStation {
             priority: domain.priority,
             rank: request.rank,
             accumulated_latency_ns: 0,
-            failure: None,
+            failure: self.egress.as_ref().and_then(|e| e.refused.get(&request.stream)).copied(),
         };
         let attribute = MsrpAttribute::Talker(talker.later_by(request.latency));
-        self.msrp.declare(now, attribute, true);
+        self.msrp.declare(now, attribute, is_new);
     }
 
     /// Adopts the neighbour's priority and VLAN of each class. Streams with other ones are
@@ -329,7 +418,7 @@ impl MsrpStation {
             let moved = |(request, _): &&(StreamRequest, _)| request.class == own.class;
             if self.offers.values().any(|offer| moved(&offer)) {
                 for stream in self.offers.keys().copied().collect::<Vec<_>>() {
-                    self.msrp.withdraw(now, MsrpKey::Advertise(stream));
+                    self.withdraw_talker(now, stream);
                 }
                 let timers = self.settings.mrp.timers;
                 self.pauses = Some(now + timers.join * 2 + timers.leave);
@@ -410,7 +499,8 @@ impl MsrpStation {
         let mut vlans = std::mem::take(&mut self.vlans);
         let before: BTreeSet<_> = vlans.values().copied().collect();
         vlans.retain(|stream, _| {
-            let keys = [MsrpKey::Advertise(*stream), MsrpKey::Listener(*stream)];
+            let talks = [MsrpKey::Advertise(*stream), MsrpKey::Failed(*stream)];
+            let keys = [talks[0], talks[1], MsrpKey::Listener(*stream)];
             !keys.into_iter().all(says_nothing_more)
         });
         for (stream, (request, _)) in &self.offers {

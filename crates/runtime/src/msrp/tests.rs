@@ -530,6 +530,55 @@ fn talker_pruning_declares_only_where_the_address_is_registered() {
 }
 
 #[test]
+fn a_stream_with_a_context_is_declared_on_its_ports_and_taken_from_them_only() {
+    let mut star = Star::new(4);
+    star.bridge.set_context(StreamId(1), [0, 2]);
+    star.advertise(0, request(1, 100, Rank::Normal));
+    for (port, there) in [(1, false), (2, true), (3, false)] {
+        star.listen(port, 1);
+        assert_eq!(star.is_ready(port, 1), there, "port {port}");
+        assert_eq!(star.bridge.reserved(port).count(), usize::from(there), "port {port}");
+    }
+    star.bridge.set_context(StreamId(2), [0, 2]);
+    star.advertise(1, request(2, 100, Rank::Normal));
+    star.listen(2, 2);
+    assert_eq!(star.listener(2, 2), ListenerStatus::NoTalker);
+}
+
+#[test]
+fn a_station_that_admits_its_streams_fails_what_its_port_cannot_carry_until_there_is_room() {
+    // The bridge's ports are fast: only the talker's own is too slow for both.
+    let settings = MsrpBridgeSettings::new(BRIDGE);
+    let mut star = Star::at_rate(BitRate::from_mbps(1_000), settings, &[true; 3]);
+    let own = BridgeId([0x80, 0, 2, 0, 0, 0, 0, 1]);
+    star.station(0).admit(own, BitRate::from_mbps(100));
+    // (560 + 22 + 21) · 64 kb/s: two are more than 75 Mb/s.
+    star.advertise(0, request(1, 560, Rank::Normal));
+    star.advertise(0, request(2, 560, Rank::Normal));
+    for (port, stream) in [(1, 1), (2, 2)] {
+        star.listen(port, stream);
+    }
+    let rate = BitRate::from_bps(603 * 64_000);
+    assert!(star.is_ready(1, 1));
+    let failure = FailureInformation { bridge: own, code: FailureCode::BANDWIDTH };
+    assert_eq!(star.listener(2, 2), ListenerStatus::Failed(failure));
+    assert_eq!(star.talker(0, 2), TalkerStatus::AskingFailed);
+    assert_eq!(star.station(0).reserved().collect::<Vec<_>>(), [StreamId(1)]);
+    assert_eq!(star.station(0).idle_slopes(), [rate, BitRate::default()]);
+    let now = at(star.now);
+    star.station(0).withdraw(now, StreamId(1));
+    star.settle();
+    assert!(star.is_ready(2, 2));
+    assert_eq!(star.station(0).reserved().collect::<Vec<_>>(), [StreamId(2)]);
+    assert_eq!(star.station(0).idle_slopes(), [rate, BitRate::default()]);
+    let now = at(star.now);
+    star.station(0).withdraw(now, StreamId(2));
+    star.settle();
+    assert_eq!(star.listener(2, 2), ListenerStatus::NoTalker);
+    assert_eq!(star.station(0).idle_slopes(), [BitRate::default(); 2]);
+}
+
+#[test]
 fn the_vlan_is_joined_before_ready_is_said() {
     let mut station = MsrpStation::new(StationSettings::default(), 1, at(0));
     let mut writer = PduWriter::<Msrp>::new(1_500);
