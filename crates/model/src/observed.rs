@@ -1,6 +1,7 @@
 //! What a simulation saw: one probe per listener of each stream, and per queue of each port.
 
 use crate::port::QUEUES;
+use crate::reservation::ReservationsObserved;
 use crate::system::NodeId;
 use crate::time::{NetTime, Span};
 
@@ -19,6 +20,8 @@ pub struct Observed {
     pub ports: Vec<PortObserved>,
     /// The clocks that a protocol steers, in the order of the nodes.
     pub clocks: Vec<ClockObserved>,
+    /// How reservations went that hosts and bridges made by protocol; none if they made none.
+    pub reservations: Option<ReservationsObserved>,
     /// Events that the engine processed.
     pub events: u64,
 }
@@ -155,6 +158,9 @@ impl Observed {
         self.streams.iter_mut().zip(&other.streams).for_each(|(a, b)| a.merge(b));
         self.ports.iter_mut().zip(&other.ports).for_each(|(a, b)| a.merge(b));
         self.clocks.iter_mut().zip(&other.clocks).for_each(|(a, b)| a.merge(b));
+        if let (Some(a), Some(b)) = (&mut self.reservations, &other.reservations) {
+            a.merge(b);
+        }
     }
 }
 

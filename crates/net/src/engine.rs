@@ -1,6 +1,7 @@
 //! The engine itself: what each event does.
 
 mod protocols;
+mod reservation;
 
 use self::protocols::LocalTimer;
 use crate::buffer::Buffer;
@@ -19,6 +20,7 @@ use crate::port::{Choice, EgressPort, PortCounters};
 use crate::probe::Probes;
 use crate::random::{Purpose, RandomDelay, Stream};
 use crate::recovery::{Recovered, Recovery};
+use crate::reservations::Reservations;
 use crate::route::{self, NextHop, Routes};
 use crate::source::{FrameSource, Release};
 use crate::tap::{Tap, Transmission};
@@ -155,6 +157,8 @@ pub struct Engine {
     source_looks: Vec<NetTime>,
     /// The flows with a filter, and the node by whose clock it goes; none without protocols.
     metering: Vec<(usize, NodeId)>,
+    /// Those that a protocol makes.
+    reservations: Option<Box<Reservations>>,
 }
 
 /// The delays of one host; none at a bridge.
@@ -229,6 +233,7 @@ impl Engine {
             local_timers: BTreeMap::new(),
             source_looks: Vec::new(),
             metering: Vec::new(),
+            reservations: None,
             routes,
         };
         engine.begin(system, options);
@@ -302,6 +307,7 @@ impl Engine {
             streams,
             ports: self.ports.iter().map(EgressPort::observed).collect(),
             clocks: self.clocks_observed(),
+            reservations: self.reservations_observed(),
             events: self.processed,
         }
     }
@@ -537,7 +543,7 @@ impl Engine {
             *look = NetTime::MAX;
         }
         let talker = self.routes.flows[flow as usize].talker;
-        if self.is_down(talker) {
+        if self.is_down(talker) || self.waits_for_reservations(flow) {
             return;
         }
         let frame = self.release(flow, octets, PayloadId::NONE);
@@ -623,6 +629,9 @@ impl Engine {
     /// Queues a frame at the port of its hop, which sends it at once if it is free.
     fn queue(&mut self, frame: Frame) {
         let hop = self.routes.hops[frame.hop as usize];
+        if hop.is_closed {
+            return self.refuse(frame);
+        }
         if hop.recovery != route::NONE {
             let recovery = &mut self.recoveries[hop.recovery as usize];
             let flow = &mut self.probes.flows[hop.flow as usize];

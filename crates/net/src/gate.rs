@@ -92,7 +92,6 @@ impl<'a> Gate<'a> {
     }
 
     /// A gate that never closes.
-    #[cfg(test)]
     pub(crate) fn always_open() -> Self {
         Self { gates: None, queue: 0 }
     }

@@ -19,11 +19,13 @@ impl ActiveTopology {
     /// other bridge is joined to the tree over the fewest links, by the lowest port of the bridge
     /// that was reached first.
     pub(crate) fn of(system: &System) -> Option<Self> {
-        let is_bridge = |node: NodeId| matches!(system.node(node).kind, NodeKind::Bridge(_));
         let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
-        if !system.nodes.iter().any(|node| learns(&node.kind)) {
-            return None;
-        }
+        system.nodes.iter().any(|node| learns(&node.kind)).then(|| Self::spanning(system))
+    }
+
+    /// The topology, whether any bridge learns or not.
+    pub(crate) fn spanning(system: &System) -> Self {
+        let is_bridge = |node: NodeId| matches!(system.node(node).kind, NodeKind::Bridge(_));
         let mut active = vec![false; system.ports.len()];
         let mut reached = vec![false; system.nodes.len()];
         for node in (0..system.nodes.len() as u32).map(NodeId) {
@@ -48,7 +50,7 @@ impl ActiveTopology {
         for (at, port) in system.ports.iter().enumerate() {
             active[at] |= !(is_bridge(port.node) && is_bridge(system.port(port.peer).node));
         }
-        Some(Self { active })
+        Self { active }
     }
 
     pub(crate) fn is_active(&self, port: PortId) -> bool {

@@ -110,8 +110,8 @@
 //! keeps them. From the instant at which a clock is steered, all that goes by it does so again:
 //! gates, sources, meters, buckets, and what sleeps until it reads something
 //! ([`Engine::wake_when`]). Frames that wait behind asynchronous shaping keep their eligibility
-//! times. [`gptp`] and [`tcp`] are such protocols; [`join_protocols`] lets those take part that a
-//! description asks for.
+//! times. [`gptp`], [`tcp`] and [`srp`] are such protocols; [`join_protocols`] lets those take part
+//! that a description asks for.
 //!
 //! # Federations
 //! [`federation`] executes a federation of Lingua Franca on an engine that it makes.
@@ -174,10 +174,12 @@ mod preemption;
 mod probe;
 mod random;
 mod recovery;
+mod reservations;
 mod route;
 mod shaper;
 mod simulate;
 mod source;
+pub mod srp;
 mod tap;
 pub mod tcp;
 

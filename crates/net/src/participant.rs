@@ -20,7 +20,7 @@
 
 use crate::delay_line::DelayLine;
 use crate::engine::Engine;
-use crate::{gptp, tcp};
+use crate::{gptp, srp, tcp};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, PortId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
@@ -104,6 +104,7 @@ pub struct ClockAdjustment {
 pub struct Wants {
     pub(crate) frames: Vec<Outgoing>,
     pub(crate) adjustment: Option<ClockAdjustment>,
+    pub(crate) reservations: Vec<srp::Change>,
 }
 
 impl Wants {
@@ -128,7 +129,8 @@ impl Wants {
 pub struct Joining {
     /// On which node. One that has no port hears nothing.
     pub node: NodeId,
-    /// Of which frames it is told. One per node and protocol.
+    /// Of which frames it is told: those that neighbours send who joined with the same one. One per
+    /// node and protocol; one whose frames have several joins with one of them.
     pub ethertype: u16,
     /// The traffic class of its frames, which is their queue.
     pub traffic_class: u8,
@@ -137,11 +139,13 @@ pub struct Joining {
 }
 
 /// Lets the protocols take part that a description asks for, up to `until`: gPTP if it is `in_run`,
-/// and TCP if there are messages over it. To be called before anything has happened in the engine.
+/// TCP if there are messages over it, and MSRP with MVRP if they make the reservations
+/// ([`ReservationMode::Srp`](onbeat_model::system::ReservationMode)). To be called before anything
+/// has happened in the engine.
 ///
 /// # Panics
 /// When the system is not one for which [`synchronise`](crate::gptp::synchronise) found nothing
-/// wrong, or the plan is of another system.
+/// wrong, or the plan is of another system, or reserves what the protocol cannot.
 pub fn join_protocols(
     engine: &mut Engine,
     system: &System,
@@ -151,6 +155,10 @@ pub fn join_protocols(
 ) {
     let (mut joining, steered) = gptp::joining(system);
     joining.extend(tcp::joining(system, plan, seed));
+    if srp::is_asked_for(system, plan) {
+        joining.extend(srp::joining(system, plan, seed));
+        engine.reserve_by_protocol(system, plan);
+    }
     if !joining.is_empty() {
         engine.join(system, joining, until, &steered);
     }

@@ -217,6 +217,38 @@ impl EgressPort {
         self.occupied = 0;
     }
 
+    /// What a queue's credit-based shaper has now; nothing if there is none.
+    pub(crate) fn idle_slope(&self, queue: usize) -> BitRate {
+        match &self.queues[queue].shaper {
+            Shaper::CreditBased(credit) => credit.idle_slope(),
+            _ => BitRate::default(),
+        }
+    }
+
+    /// From now on a queue's credit-based shaper has this idleSlope. Without any, what waits in the
+    /// queue is thrown away, and given to `lost`. Returns whether anything waits at the port.
+    pub(crate) fn set_idle_slope(
+        &mut self,
+        now: NetTime,
+        queue: usize,
+        idle_slope: BitRate,
+        (buffer, lost): (&mut Buffer, &mut Vec<Frame>),
+    ) -> bool {
+        let place = &mut self.queues[queue];
+        if let Shaper::CreditBased(credit) = &mut place.shaper {
+            credit.set_idle_slope(now, idle_slope);
+        }
+        if idle_slope == BitRate::default() {
+            for Waiting { frame, .. } in place.frames.drain(..) {
+                buffer.release(frame.octets);
+                lost.push(frame);
+            }
+            place.octets = 0;
+            self.occupied &= !(1 << queue);
+        }
+        self.any_waiting()
+    }
+
     /// Queues a frame, or refuses it when the queue or the node's buffer is full; a refused frame
     /// takes nothing out of its bucket. `bucket` is what [`EgressPort::add_bucket`] gave, or
     /// `u32::MAX`; it only matters in a queue with asynchronous shaping.

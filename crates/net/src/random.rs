@@ -45,6 +45,8 @@ pub(crate) enum Purpose {
     FederateMessage = 17,
     /// The error of a node's clock in a run of a federation.
     FederationClock = 18,
+    /// The timers of a node's reservation protocol.
+    Reservation = 19,
 }
 
 /// One stream of random numbers, independent of all others of the same seed: a source that is

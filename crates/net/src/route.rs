@@ -29,6 +29,8 @@ pub(crate) struct Hop {
     pub(crate) next: NextHop,
     /// The queue of the port.
     pub(crate) queue: u8,
+    /// Its frames need a reservation at the port that they do not have now.
+    pub(crate) is_closed: bool,
 }
 
 /// What happens to a frame at the other end of a link.
@@ -330,7 +332,8 @@ impl Routes {
 impl Hop {
     fn new(layout: &Layout<'_>, port: u32) -> Self {
         let (flow, queue) = (layout.flow, layout.queue as u8);
-        Self { port, flow, bucket: NONE, recovery: NONE, next: NextHop::Nowhere, queue }
+        let (next, is_closed) = (NextHop::Nowhere, false);
+        Self { port, flow, bucket: NONE, recovery: NONE, next, queue, is_closed }
     }
 }
 

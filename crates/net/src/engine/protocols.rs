@@ -227,13 +227,16 @@ impl Engine {
         }
         at.due = next;
         let node = at.node;
-        let Wants { frames, adjustment } = std::mem::take(wants);
+        let Wants { frames, adjustment, reservations } = std::mem::take(wants);
         for frame in frames {
             self.emit(&mut protocols, member, frame);
         }
         self.protocols = Some(protocols);
         if let Some(adjustment) = adjustment {
             self.adjust_clock(node, adjustment);
+        }
+        for change in reservations {
+            self.change_reservation(node, change);
         }
     }
 

@@ -42,6 +42,25 @@ impl CreditBased {
         Self { idle_slope, credit: 0, as_of: start, sending_until: start }
     }
 
+    /// What it has now.
+    pub(crate) fn idle_slope(&self) -> BitRate {
+        self.idle_slope
+    }
+
+    /// From `now` on the queue has this idleSlope; with none it sends nothing. There is no gate.
+    pub(crate) fn set_idle_slope(&mut self, now: NetTime, idle_slope: BitRate) {
+        let gate = &mut Gate::always_open();
+        match now < self.as_of {
+            // Credit that was to come by the old slope is still to come.
+            true => {
+                self.credit -= gate.credit(self.idle_slope, now, self.as_of, i128::MAX);
+                self.as_of = now;
+            }
+            false => self.settle(now, false, gate),
+        }
+        self.idle_slope = idle_slope;
+    }
+
     /// Brings the credit up to `now`. `empty`: no frame has been waiting since the last call. A
     /// queue that neither waits nor sends cannot hold positive credit. One that receives a frame
     /// at the very instant at which its transmission ends was not empty.
@@ -63,6 +82,9 @@ impl CreditBased {
     /// opens for so long.
     pub(crate) fn eligible_at(&mut self, now: NetTime, gate: &mut Gate) -> NetTime {
         self.settle(now, false, gate);
+        if self.idle_slope == BitRate::default() {
+            return NetTime::MAX;
+        }
         if self.credit < 0 {
             let (at, credit) = gate.after_credit(self.idle_slope, self.as_of, -self.credit);
             if at == NetTime::MAX {
@@ -150,6 +172,29 @@ mod tests {
         assert_eq!(shaper.credit, 1_500 * PER_BIT);
         shaper.settle(at(14_001), true, &mut open());
         assert_eq!(shaper.credit, 0);
+    }
+
+    #[test]
+    fn a_new_idle_slope_counts_from_its_instant_on_as_if_asked_or_not() {
+        // −6000 bit at 8 µs. At 16 µs, 2000 of them are back; then 500 Mb/s for 4000: 8 µs more.
+        for asks in [false, true] {
+            let mut shaper = after_one_frame();
+            if asks {
+                assert_eq!(shaper.eligible_at(at(10_000), &mut open()), at(32_000));
+            }
+            shaper.set_idle_slope(at(16_000), BitRate::from_mbps(500));
+            assert_eq!(shaper.credit, -4_000 * PER_BIT, "{asks}");
+            assert_eq!(shaper.eligible_at(at(16_000), &mut open()), at(24_000), "{asks}");
+        }
+    }
+
+    #[test]
+    fn without_an_idle_slope_nothing_is_sent_until_there_is_one() {
+        let mut shaper = after_one_frame();
+        shaper.set_idle_slope(at(16_000), BitRate::default());
+        assert_eq!(shaper.eligible_at(at(50_000), &mut open()), NetTime::MAX);
+        shaper.set_idle_slope(at(100_000), BitRate::from_mbps(250));
+        assert_eq!(shaper.eligible_at(at(100_000), &mut open()), at(116_000));
     }
 
     #[test]

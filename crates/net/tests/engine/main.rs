@@ -12,6 +12,7 @@ mod preemption;
 mod programs;
 mod properties;
 mod replication;
+mod reservation;
 mod seeds;
 mod shaping;
 mod simulation;

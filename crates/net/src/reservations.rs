@@ -1,0 +1,170 @@
+//! What a protocol has reserved, channel by channel, as the engine sees it.
+
+use crate::route::Routes;
+use onbeat_model::plan::Plan;
+use onbeat_model::reservation::{
+    ListenerReservation, RESERVATION_WAIT, ReservationObserved, ReservationStatus,
+    ReservationsObserved,
+};
+use onbeat_model::system::{ChannelId, PortId, System};
+use onbeat_model::time::{NetTime, Span};
+
+/// All reservations of a run.
+#[derive(Debug)]
+pub(crate) struct Reservations {
+    /// Per channel: the ports by which its frames leave, and their hops there.
+    hops: Vec<Vec<(PortId, u32)>>,
+    /// Per channel; none if it has no reservation.
+    channels: Vec<Option<ChannelReservation>>,
+    /// Channels of which not all is decided.
+    undecided: usize,
+    /// When talkers began.
+    begun: Option<NetTime>,
+}
+
+/// The reservation of one channel.
+#[derive(Debug)]
+struct ChannelReservation {
+    status: ReservationStatus,
+    listeners: Vec<ListenerEntry>,
+    worst_case: Option<Span>,
+    lost: u32,
+    is_complete: bool,
+    is_decided: bool,
+}
+
+/// How it stands at one listener.
+#[derive(Debug)]
+struct ListenerEntry {
+    status: ListenerReservation,
+    /// The ports of its path.
+    path: Vec<PortId>,
+    ready: Option<Span>,
+}
+
+impl Reservations {
+    /// Nothing is reserved: closes the hops of all protected channels.
+    pub(crate) fn new(system: &System, plan: &Plan, routes: &mut Routes) -> Self {
+        let is_protected =
+            |flow: u32| plan.channels.get(flow as usize).is_some_and(|c| c.protected);
+        let mut hops = vec![Vec::new(); plan.channels.len()];
+        for (at, hop) in routes.hops.iter_mut().enumerate().filter(|(_, h)| is_protected(h.flow)) {
+            hop.is_closed = true;
+            hops[hop.flow as usize].push((PortId(hop.port), at as u32));
+        }
+        let channel = |id: ChannelId| {
+            let planned = plan.channel(id);
+            let listener = |path: &Vec<PortId>| ListenerEntry {
+                status: ListenerReservation::NoTalker,
+                path: path.clone(),
+                ready: None,
+            };
+            planned.protected.then(|| ChannelReservation {
+                status: ReservationStatus::Advertised,
+                listeners: planned.paths.iter().map(listener).collect(),
+                worst_case: crate::srp::worst_case(system, plan, id),
+                lost: 0,
+                is_complete: false,
+                is_decided: false,
+            })
+        };
+        let channels: Vec<_> =
+            (0..plan.channels.len() as u32).map(ChannelId).map(channel).collect();
+        let undecided = channels.iter().flatten().count();
+        Self { hops, channels, undecided, begun: None }
+    }
+
+    /// The ports by which a channel's frames leave, and their hops there.
+    pub(crate) fn hops(&self, channel: ChannelId) -> &[(PortId, u32)] {
+        &self.hops[channel.index()]
+    }
+
+    /// A talker is told how its stream stands.
+    pub(crate) fn set_status(&mut self, channel: ChannelId, status: ReservationStatus) {
+        if let Some(entry) = &mut self.channels[channel.index()] {
+            entry.status = status;
+        }
+    }
+
+    /// A listener is told how a stream stands.
+    pub(crate) fn set_listener(
+        &mut self,
+        channel: ChannelId,
+        listener: usize,
+        status: ListenerReservation,
+    ) {
+        if let Some(entry) = &mut self.channels[channel.index()] {
+            entry.listeners[listener].status = status;
+        }
+    }
+
+    /// Looks again at a channel of which something changed now.
+    pub(crate) fn look_at(&mut self, now: NetTime, channel: ChannelId, routes: &Routes) {
+        let Some(entry) = &mut self.channels[channel.index()] else { return };
+        let (mut is_complete, mut is_decided) = (true, true);
+        let mut is_any_ready = false;
+        for listener in &mut entry.listeners {
+            let is_open = |port: &PortId| {
+                let hop = self.hops[channel.index()].iter().find(|(own, _)| own == port);
+                hop.is_some_and(|(_, hop)| !routes.hops[*hop as usize].is_closed)
+            };
+            let is_ready = listener.status == ListenerReservation::Ready;
+            let gets_it = is_ready && listener.path.iter().all(is_open);
+            let failed = matches!(listener.status, ListenerReservation::Failed(..));
+            if gets_it {
+                listener.ready.get_or_insert(now - NetTime::ZERO);
+            }
+            is_any_ready |= gets_it;
+            is_complete &= gets_it;
+            is_decided &= gets_it || failed;
+        }
+        let answered = match entry.status {
+            ReservationStatus::Advertised => false,
+            ReservationStatus::Ready | ReservationStatus::ReadyFailed => is_any_ready,
+            ReservationStatus::AskingFailed => !is_any_ready,
+        };
+        is_decided &= answered;
+        entry.lost += u32::from(entry.is_complete && !is_complete);
+        entry.is_complete = is_complete;
+        if entry.is_decided != is_decided {
+            entry.is_decided = is_decided;
+            match is_decided {
+                true => self.undecided -= 1,
+                false => self.undecided += 1,
+            }
+        }
+        if self.undecided == 0 {
+            self.begun.get_or_insert(now);
+        }
+    }
+
+    /// Whether talkers may begin: all is decided, or the wait is over.
+    pub(crate) fn have_begun(&mut self, now: NetTime) -> bool {
+        if self.begun.is_none() && now >= NetTime::ZERO + RESERVATION_WAIT {
+            self.begun = Some(NetTime::ZERO + RESERVATION_WAIT);
+        }
+        self.begun.is_some()
+    }
+
+    /// Whether a flow is a channel with a reservation, or none.
+    pub(crate) fn includes(&self, flow: u32) -> bool {
+        self.channels.get(flow as usize).is_some_and(Option::is_some)
+    }
+
+    /// How all of them went.
+    pub(crate) fn observed(&self) -> ReservationsObserved {
+        let observe = |(id, entry): (ChannelId, &Option<ChannelReservation>)| {
+            let entry = entry.as_ref()?;
+            Some(ReservationObserved {
+                channel: id,
+                status: entry.status,
+                listeners: entry.listeners.iter().map(|l| (l.status, l.ready)).collect(),
+                worst_case: entry.worst_case,
+                lost: entry.lost,
+                is_complete: entry.is_complete,
+            })
+        };
+        let channels = (0..).map(ChannelId).zip(&self.channels).filter_map(observe).collect();
+        ReservationsObserved { begun: self.begun, channels }
+    }
+}
