@@ -6,6 +6,7 @@ mod analysis;
 mod document;
 pub mod fifo;
 pub mod import;
+mod protocol;
 mod reserve;
 mod route;
 
@@ -41,7 +42,8 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// # Errors
 /// All that prevents the plan, at once: channels and streams without a path in their VLAN
 /// (OB2010), scheduled channels (OB2002), overloaded ports (OB2001), streams in reserved queues
-/// (OB2011), ports set to less than a reservation needs (OB2012) and, where what is admitted can be
+/// (OB2011), ports set to less than a reservation needs (OB2012), what hosts and bridges cannot
+/// reserve by protocol, if that is asked for (OB2017), and, where what is admitted can be
 /// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and
 /// clocks too far apart for capture times to be rebuilt (OB2007), or messages too long in flight
 /// for it (OB2009).
@@ -83,12 +85,35 @@ pub fn plan_and_limits(
 /// As [`plan`].
 pub fn plan_without_bounds(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
     let Draft { mut plan, errors, .. } = draft(system, protected)?;
+    without_bounds(system, &mut plan);
+    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+}
+
+fn without_bounds(system: &System, plan: &mut Plan) {
     for (stream, planned) in system.streams.iter().zip(&mut plan.streams) {
         planned.bounds = vec![None; stream.listeners.len()];
     }
     plan.backlogs = vec![[None; QUEUES]; system.ports.len()];
     plan.chains = vec![None; system.chains.len()];
-    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+}
+
+/// Routes, and rates that channels ask for, where hosts and bridges reserve by protocol
+/// ([`ReservationMode::Srp`](onbeat_model::system::ReservationMode)): what exceeds a port is not
+/// refused, but a warning (OB2001), because the protocol decides in the run who gets it. No channel
+/// has a bound in this plan.
+///
+/// # Errors
+/// Those of [`plan_without_bounds`] but OB2001.
+///
+/// # Panics
+/// As [`plan`].
+pub fn plan_for_protocol(system: &System) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Draft { mut plan, errors, .. } = draft(system, true)?;
+    if !protocol::is_used(system) || errors.iter().any(|error| error.code != codes::OVERLOADED) {
+        return Err(errors);
+    }
+    without_bounds(system, &mut plan);
+    Ok((plan, errors.into_iter().map(Diagnostic::warning).collect()))
 }
 
 /// A plan without bounds, and what prevents it.
@@ -130,6 +155,11 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         .collect();
     let (ports, refused) = reserve::reserve(system, &mut channels);
     let plan = Plan { protected, channels, noise, tcp, streams, ports, ..Plan::default() };
+    let hindrances = protocol::hindrances(system, &plan);
+    if !hindrances.is_empty() {
+        errors.extend(hindrances);
+        return Err(errors);
+    }
     let refused = refused.into_iter().chain(reserve::overloads(system, &plan));
     let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
     let admitted = refused.is_empty();

@@ -2,11 +2,12 @@
 
 use crate::analysis::arrival::Arrival;
 use crate::analysis::gates;
+use crate::protocol;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::{QUEUES, Selection};
-use onbeat_model::reservation::{self, DELTA_BANDWIDTH_PERCENT};
+use onbeat_model::reservation::{self, DELTA_BANDWIDTH_PERCENT, MSRP_MARGIN};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
@@ -31,6 +32,21 @@ fn tspec_rate(channel: &Channel) -> BitRate {
     let frames = interval_ns.div_ceil(period_ns).max(1);
     let frame = frame::of_channel(channel.size);
     reservation::tspec_rate(frame, frames, interval, Octets::default())
+}
+
+/// What MSRP reserves: as many whole frames in each class measurement interval as take at least
+/// `real` with an octet more for each.
+fn msrp_rate(channel: &Channel, real: BitRate) -> BitRate {
+    let interval = channel.class.measurement_interval().expect("an SR class");
+    let frame = frame::of_channel(channel.size);
+    let rate = |frames| reservation::tspec_rate(frame, frames, interval, MSRP_MARGIN);
+    let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
+    let mut frames = interval_ns.div_ceil(period_ns).max(1);
+    frames = frames.max(reservation::interval_frames(real, frame, interval, MSRP_MARGIN));
+    if rate(frames) < real {
+        frames += 1;
+    }
+    rate(frames)
 }
 
 /// What the channels of one class need at one port, and the first of them.
@@ -62,7 +78,11 @@ pub(crate) fn reserve(
         }
         let tree = planned.tree_ports();
         let real = tree.iter().map(|port| real_rate(system, channel, *port)).max();
-        planned.reserved_rate = real.unwrap_or_default().max(tspec_rate(channel));
+        let real = real.unwrap_or_default();
+        planned.reserved_rate = match protocol::is_used(system) {
+            true => msrp_rate(channel, real),
+            false => real.max(tspec_rate(channel)),
+        };
         for port in tree {
             let at = port.index();
             let (need, streams) = match channel.class {

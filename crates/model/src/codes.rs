@@ -272,6 +272,8 @@ areas! {
         CUT_SHORT = "OB2015", "the analysis reached its effort limit";
         /// gPTP cannot bring the clocks together.
         NOT_IN_SYNC = "OB2016", "gPTP cannot synchronise these clocks";
+        /// Hosts and bridges cannot make a reservation by protocol.
+        NOT_BY_PROTOCOL = "OB2017", "the protocol cannot make a reservation";
     }
     /// What keeps a run from beginning.
     run {
@@ -284,7 +286,7 @@ areas! {
         /// A program cannot run as the user that the description asks for.
         CANNOT_BE = "OB3004", "a program cannot run as the requested user";
         /// gPTP takes part only in runs whose clocks it can steer.
-        NOT_VIRTUAL = "OB3005", "gPTP takes part in runs in virtual time only";
+        NOT_VIRTUAL = "OB3005", "a protocol takes part in runs in virtual time only";
     }
     /// What is wrong with a program in Timed C.
     timed_c {

@@ -1,10 +1,11 @@
 //! The flows of a system on their paths, and what else is on the wires.
 
 use super::arrival::Arrival;
+use crate::protocol;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::{Policing, QUEUES, TokenBucket};
 use onbeat_model::system::{
-    BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
+    BEST_EFFORT_QUEUE, CONTROL_QUEUE, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
 };
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
@@ -99,6 +100,7 @@ impl<'a> FlowNetwork<'a> {
         network.add_tcp();
         network.add_flooded();
         network.add_gptp();
+        network.add_reservation_protocol();
         network.mark_lengths();
         network
     }
@@ -297,6 +299,17 @@ impl<'a> FlowNetwork<'a> {
         for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {
             longest[BEST_EFFORT_QUEUE] = octets.max(longest[BEST_EFFORT_QUEUE]);
             unlimited[BEST_EFFORT_QUEUE] = true;
+        }
+    }
+
+    /// A protocol that reserves sends network control at every port, how much is not counted.
+    fn add_reservation_protocol(&mut self) {
+        if !self.plan.protected || !protocol::is_used(self.system) {
+            return;
+        }
+        for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {
+            longest[CONTROL_QUEUE] = frame::MAX_UNTAGGED.max(longest[CONTROL_QUEUE]);
+            unlimited[CONTROL_QUEUE] = true;
         }
     }
 

@@ -5,7 +5,7 @@ use super::flow::{Analysis, QueueId};
 use super::network::Owner;
 use onbeat_model::plan::{Cause, Unbounded};
 use onbeat_model::port::{QUEUES, Selection};
-use onbeat_model::system::{NodeKind, PortId};
+use onbeat_model::system::{CONTROL_QUEUE, NodeKind, PortId};
 use onbeat_model::units::{BitRate, Octets};
 use std::collections::BTreeSet;
 
@@ -56,7 +56,10 @@ impl Analysis<'_> {
     fn no_limit_of(&self, place: QueueId, seen: &mut BTreeSet<QueueId>) -> Option<Unbounded> {
         let (port, queue) = place;
         if self.network.unlimited[port][queue] {
-            let what = self.unlimited_traffic(port);
+            let what = match queue {
+                CONTROL_QUEUE => "frames of the reservation protocol".to_owned(),
+                _ => self.unlimited_traffic(port),
+            };
             let why = format!("{} also holds {what}, which nothing limits", self.label(place));
             return Some(at(Cause::UnlimitedTraffic, place, why));
         }
