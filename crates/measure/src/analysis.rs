@@ -4,6 +4,7 @@ use crate::chains;
 use crate::clocks;
 use crate::join::{self, Joined, JoinedListener, Message};
 use crate::records::record_hash;
+use crate::reservations;
 use crate::result::{
     ChannelResult, Ended, ListenerResult, NetworkResult, RelativeBasis, RunResult, WakeupErrors,
 };
@@ -34,7 +35,8 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     let joined: Vec<_> =
         (0..).zip(&system.channels).map(|(id, _)| join::channel(log, ChannelId(id))).collect();
     let reached = verdict::reached(system, plan, log);
-    let premise = clocks::premise_of_run_broken(system, log);
+    let premise = clocks::premise_of_run_broken(system, log)
+        .or_else(|| reservations::premise_broken(system, log.reservations.as_ref()));
     let mut channels: Vec<_> = (0..)
         .map(ChannelId)
         .zip(joined.iter().zip(&reached))
@@ -66,6 +68,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         chains,
         clocks: clocks::results(system, &log.clocks),
         tcp: tcp::results(system, log),
+        reservations: log.reservations.as_ref().map(|seen| reservations::results(system, seen)),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Brings together what the ends of a channel recorded of the same message.
 
+use crate::reservations;
 use crate::tcp;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
@@ -299,11 +300,15 @@ fn clock_fits(system: &System, clock: &ClockObserved) -> bool {
 pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
     let bounds_fit = plan.channels.iter().zip(&system.channels).all(|(planned, channel)| {
         let bounds = if planned.protected { channel.listeners.len() } else { 0 };
-        planned.paths.len() == channel.listeners.len() && planned.bounds.len() == bounds
+        // Where a protocol decides who gets too little, no channel has a bound.
+        let is_open = planned.bounds.is_empty() && log.reservations.is_some();
+        let bounds_fit = planned.bounds.len() == bounds || is_open;
+        planned.paths.len() == channel.listeners.len() && bounds_fit
     });
     ends_fit(system, log)
         && bounds_fit
         && log.clocks.iter().all(|clock| clock_fits(system, clock))
+        && log.reservations.iter().all(|seen| reservations::fit(system, seen))
         && log.load.iter().all(|sample| sample.noise.index() < system.noise.len())
         && plan.channels.len() == system.channels.len()
         && plan.noise.len() == system.noise.len()

@@ -21,6 +21,7 @@ pub mod federation;
 pub mod join;
 pub mod measurement;
 pub mod records;
+mod reservations;
 mod result;
 pub mod segments;
 pub mod simulation;
@@ -31,6 +32,7 @@ mod verdict;
 
 pub use analysis::{Mismatch, analyse};
 pub use clocks::{ClockErrors, ClockResult};
+pub use reservations::{ListenerReservationResult, ReservationResult, ReservationsResult};
 pub use result::{
     ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, RelativeBasis,
     Results, RunResult, VERSION, Verdict, WakeupErrors, schema,

@@ -1,8 +1,8 @@
-//! The binary record file: all that one run recorded, version 2, 3 or 4.
+//! The binary record file: all that one run recorded, version 2 to 5.
 //!
 //! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
 //!
-//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 4
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 5
 //! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
 //!    protected (u8: 0, 1)
 //! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
@@ -22,14 +22,21 @@
 //!    each), whether still (u8), whose time (u8; 1, then u32), how many samples (u32); each: when
 //!    (i64 ns), by how much ahead (i64 ns), whose time (u8; 1, then u32)
 //!
-//! 9. version 4 only, messages over TCP: how many flows (u32); each: unrecorded, segments, of these
+//! 9. from version 4, messages over TCP: how many flows (u32); each: unrecorded, segments, of these
 //!    retransmitted, timeouts, fast retransmits, acknowledgements (u64 each), whether the
 //!    connection was given up (u8), how many messages (u64); each: tag, capture, receipt, handling
 //!    (i64 ns each, the least if it was not)
 //!
+//! 10. version 5 only, reservations by protocol: when programs began (u8: 0 never; 1, then i64 ns),
+//!    how many channels (u32); each: channel (u32), how it stood at the talker (u8: 0 advertised,
+//!    1 ready, 2 ready-failed, 3 asking-failed), the worst case (u8; 1, then i64 ns), how often it
+//!    was lost (u32), whether it was complete (u8), how many listeners (u32); each: how it stood
+//!    (u8: 0 no talker, 1 advertised, 2 ready; 3 failed, then the code, and the node (u8; 1, then
+//!    u32)), when it was ready (u8; 1, then i64 ns)
+//!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
-//! part. A file is of version 4 if it has messages over TCP, else of version 3 if a clock was
-//! steered, else of version 2.
+//! part. A file is of version 5 if it has reservations by protocol, else of version 4 if it has
+//! messages over TCP, else of version 3 if a clock was steered, else of version 2.
 //!
 //! A file of version 1 has no part 3; it is read as one of the emulated network.
 //!
@@ -37,6 +44,7 @@
 //! its length (u64), each with what the ends recorded since the one before.
 
 mod recorded_clocks;
+mod recorded_reservations;
 mod recorded_tcp;
 
 use onbeat_model::name::is_name;
@@ -46,7 +54,9 @@ use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"onbeat\0\n";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
+/// The version without reservations by protocol.
+const WITHOUT_RESERVATIONS: u32 = 4;
 /// The version without messages over TCP.
 const WITHOUT_TCP: u32 = 3;
 /// The version without clocks that are steered.
@@ -87,7 +97,8 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     let mut out = Vec::with_capacity(128 + records + log.load.len() * SAMPLE);
     out.extend(MAGIC);
     let version = match () {
-        () if !log.tcp.is_empty() => VERSION,
+        () if log.reservations.is_some() => VERSION,
+        () if !log.tcp.is_empty() => WITHOUT_RESERVATIONS,
         () if !log.clocks.is_empty() => WITHOUT_TCP,
         () => WITHOUT_CLOCKS,
     };
@@ -119,8 +130,11 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     if version >= WITHOUT_TCP {
         recorded_clocks::put(&mut out, &log.clocks);
     }
-    if version == VERSION {
+    if version >= WITHOUT_RESERVATIONS {
         recorded_tcp::put(&mut |octets| out.extend_from_slice(octets), &log.tcp);
+    }
+    if let Some(reservations) = &log.reservations {
+        recorded_reservations::put(&mut |octets| out.extend_from_slice(octets), reservations);
     }
     out
 }
@@ -162,11 +176,19 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         ends: input.ends()?,
         load: input.load()?,
         clocks: match version {
-            VERSION => input.clocks(true)?,
+            VERSION | WITHOUT_RESERVATIONS => input.clocks(true)?,
             WITHOUT_TCP => input.clocks(false)?,
             _ => Vec::new(),
         },
-        tcp: if version == VERSION { input.tcp()? } else { Vec::new() },
+        tcp: match version {
+            VERSION => input.tcp(true)?,
+            WITHOUT_RESERVATIONS => input.tcp(false)?,
+            _ => Vec::new(),
+        },
+        reservations: match version {
+            VERSION => Some(input.reservations()?),
+            _ => None,
+        },
     };
     if input.0.is_empty() { Ok(log) } else { Err(Error::Trailing(input.0.len())) }
 }
@@ -213,14 +235,17 @@ fn is_continued(run: &RunLog, next: &RunLog) -> bool {
     settings(run) == settings(next) && run.network == next.network && ends(run) == ends(next)
 }
 
-/// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP and when it ended,
-/// in the order and form of the record file. Settings, load samples, the reason of an early end and
-/// everything of the machine that ran it are left out.
+/// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP, reservations and
+/// when it ended, in the order and form of the record file. Settings, load samples, the reason of an
+/// early end and everything of the machine that ran it are left out.
 pub fn record_hash(log: &RunLog) -> String {
     let mut hash = Sha256::new();
     put_ends(&mut |octets| hash.update(octets), &log.ends);
     if !log.tcp.is_empty() {
         recorded_tcp::put(&mut |octets| hash.update(octets), &log.tcp);
+    }
+    if let Some(reservations) = &log.reservations {
+        recorded_reservations::put(&mut |octets| hash.update(octets), reservations);
     }
     match &log.ending {
         Ending::Complete => hash.update([0]),

@@ -3,6 +3,7 @@
 
 use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
+use crate::reservations::ReservationsResult;
 use crate::statistics::Statistics;
 use crate::tcp::TcpResult;
 use onbeat_model::record::Carrier;
@@ -75,6 +76,9 @@ pub struct RunResult {
     /// Messages over TCP, in the order of the description; absent if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpResult>,
+    /// Reservations that hosts and bridges made by protocol; absent if they made none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservations: Option<ReservationsResult>,
 }
 
 /// What carried a run's frames.

@@ -60,6 +60,10 @@ pub(crate) fn channel(
         };
         return Judgement::new(Verdict::NoPromise, reason);
     }
+    if plan.bounds.is_empty() {
+        let reason = "the plan has no bound: more is asked for than ports can reserve";
+        return Judgement::new(Verdict::NotJudged, reason);
+    }
     if let Some(reason) = stepped(system, joined) {
         return Judgement::new(Verdict::NotJudged, reason);
     }

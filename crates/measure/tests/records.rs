@@ -4,6 +4,9 @@ use crate::common;
 use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
 use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
+use onbeat_model::reservation::{
+    FailureCode, ListenerReservation, ReservationObserved, ReservationStatus, ReservationsObserved,
+};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::tcp::{TcpMessage, TcpObserved};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
@@ -129,6 +132,43 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_reservation()(
+        channel in any::<u32>(),
+        status in 0..4_usize,
+        listeners in proptest::collection::vec(any::<(u8, u8, Option<u32>, Option<u32>)>(), 0..3),
+        (worst_case, lost, is_complete) in any::<(Option<u32>, u32, bool)>(),
+    ) -> ReservationObserved {
+        let span = |ns: u32| Span::from_ns(ns.into());
+        let listener = |(status, code, node, ready): (u8, u8, Option<u32>, Option<u32>)| {
+            let status = match status % 4 {
+                0 => ListenerReservation::NoTalker,
+                1 => ListenerReservation::Advertised,
+                2 => ListenerReservation::Ready,
+                _ => ListenerReservation::Failed(FailureCode(code), node.map(NodeId)),
+            };
+            (status, ready.map(span))
+        };
+        ReservationObserved {
+            channel: ChannelId(channel),
+            status: ReservationStatus::ALL[status],
+            listeners: listeners.into_iter().map(listener).collect(),
+            worst_case: worst_case.map(span),
+            lost,
+            is_complete,
+        }
+    }
+}
+
+prop_compose! {
+    fn any_reservations()(
+        begun in any::<Option<u32>>(),
+        channels in proptest::collection::vec(any_reservation(), 0..3),
+    ) -> ReservationsObserved {
+        ReservationsObserved { begun: begun.map(|ns| NetTime::from_ns(ns.into())), channels }
+    }
+}
+
+prop_compose! {
     fn any_log()(
         scenario in "[A-Za-z0-9_-]{0,20}",
         seed in any::<u64>(),
@@ -142,6 +182,7 @@ prop_compose! {
         lag in any::<Option<i64>>(),
         clocks in proptest::collection::vec(any_clock(), 0..3),
         tcp in proptest::collection::vec(any_tcp(), 0..3),
+        reservations in proptest::option::weighted(0.4, any_reservations()),
     ) -> RunLog {
         RunLog {
             scenario,
@@ -156,6 +197,7 @@ prop_compose! {
             lag_max: lag.map(Span::from_ns),
             clocks,
             tcp,
+            reservations,
         }
     }
 }

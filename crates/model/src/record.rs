@@ -1,6 +1,7 @@
 //! What a run leaves behind: one [`Record`] per message end, and the [`RunLog`] around them.
 
 use crate::observed::ClockObserved;
+use crate::reservation::ReservationsObserved;
 use crate::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use crate::tcp::TcpObserved;
 use crate::time::{NetTime, Span, SyncedTime};
@@ -219,4 +220,6 @@ pub struct RunLog {
     pub clocks: Vec<ClockObserved>,
     /// Messages over TCP, in the order of the flows; empty if they took no part.
     pub tcp: Vec<TcpObserved>,
+    /// How reservations went that hosts and bridges made by protocol; none if they made none.
+    pub reservations: Option<ReservationsObserved>,
 }

@@ -20,6 +20,7 @@ pub mod grid;
 pub mod measurement;
 mod page;
 pub mod plan;
+mod reservations;
 pub mod run;
 pub mod segments;
 pub mod simulation;

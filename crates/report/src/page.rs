@@ -13,6 +13,8 @@ const SKELETON: &str = include_str!("../assets/page.html");
 const PARTS: &str = include_str!("../assets/parts.html");
 /// The clocks that gPTP kept, for the pages that have them.
 const CLOCKS: &str = include_str!("../assets/clocks.html");
+/// Reservations by protocol, for the pages that have them.
+const RESERVATIONS: &str = include_str!("../assets/reservations.html");
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
@@ -53,8 +55,13 @@ impl Page {
         data: &impl Serialize,
     ) -> String {
         let mut environment = environment();
-        let templates =
-            [("page", SKELETON), ("parts", PARTS), ("clocks", CLOCKS), ("body", self.body)];
+        let templates = [
+            ("page", SKELETON),
+            ("parts", PARTS),
+            ("reservations", RESERVATIONS),
+            ("clocks", CLOCKS),
+            ("body", self.body),
+        ];
         for (name, template) in templates {
             environment.add_template(name, template).expect("our templates are well-formed");
         }

@@ -35,11 +35,11 @@ pub(super) fn put(put: &mut impl FnMut(&[u8]), flows: &[TcpObserved]) {
 }
 
 impl Input<'_> {
-    pub(super) fn tcp(&mut self) -> Result<Vec<TcpObserved>, Error> {
+    pub(super) fn tcp(&mut self, may_be_none: bool) -> Result<Vec<TcpObserved>, Error> {
         let count = self.u32()?;
         let count = self.count(count.into(), FLOW_MIN)?;
         // Without any, the file would be of a version before.
-        if count == 0 {
+        if count == 0 && !may_be_none {
             return Err(Error::Value("the number of TCP flows"));
         }
         (0..count).map(|_| self.flow()).collect()

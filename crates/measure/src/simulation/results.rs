@@ -3,6 +3,7 @@
 
 use super::evaluate;
 use crate::clocks::{self, ClockResult};
+use crate::reservations::{self, ReservationsResult};
 use crate::result::Verdict;
 use crate::stepped::Reach;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
@@ -43,6 +44,10 @@ pub struct Results {
     /// did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockResult>,
+    /// Reservations that hosts and bridges made by protocol: the longest times of all repetitions,
+    /// and how they stood where one was not complete; absent if they made none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservations: Option<ReservationsResult>,
 }
 
 /// How a system was simulated.
@@ -278,7 +283,10 @@ impl Results {
             .zip(&observed.ports)
             .map(|(id, seen)| port_result((&reach, system, plan), id, seen, observed.duration))
             .collect();
-        if let Some(why) = clocks::premise_broken(system, &observed.clocks) {
+        let reserved = observed.reservations.as_ref();
+        let premise = clocks::premise_broken(system, &observed.clocks)
+            .or_else(|| reservations::premise_broken(system, reserved));
+        if let Some(why) = premise {
             withhold(&why, &mut flows, &mut ports);
         }
         let totals = totals(observed, &flows, &ports);
@@ -292,6 +300,7 @@ impl Results {
             flows,
             ports,
             clocks: clocks::results(system, &observed.clocks),
+            reservations: reserved.map(|seen| reservations::results(system, seen)),
         }
     }
 
@@ -393,7 +402,7 @@ pub fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
     channels.chain(streams).collect()
 }
 
-/// Takes back what was judged, as clocks were further off than the plan counts with.
+/// Takes back what was judged, as something was not as the plan counts with.
 fn withhold(why: &str, flows: &mut [FlowResult], ports: &mut [PortResult]) {
     for flow in flows {
         clocks::withhold(Some(why), &mut flow.verdict, &mut flow.verdict_reason);

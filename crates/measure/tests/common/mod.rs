@@ -136,6 +136,7 @@ pub(crate) fn log(system: &System) -> RunLog {
         lag_max: None,
         clocks: Vec::new(),
         tcp: Vec::new(),
+        reservations: None,
     }
 }
 

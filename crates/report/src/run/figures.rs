@@ -270,6 +270,7 @@ mod tests {
             lag_max: None,
             clocks: Vec::new(),
             tcp: Vec::new(),
+            reservations: None,
         };
         let expected = Load {
             at_us: vec![0, 1_000, 2_000],

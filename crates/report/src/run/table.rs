@@ -3,6 +3,7 @@
 use super::{accuracy, end_to_end};
 use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
+use crate::reservations::reservation_table;
 use crate::text::{grouped, per_mille, percent, us};
 use comfy_table::{Cell, CellAlignment};
 use onbeat_measure::{
@@ -301,6 +302,10 @@ pub fn table(system: &System, results: &Results) -> String {
     let mut text = format!("{}\n{sources}", ruled(&grid)).trim_end().to_owned();
     text += &further(system, results);
     for run in &results.runs {
+        if let Some(reservations) = &run.reservations {
+            let (name, table) = (scenario_name(&run.scenario), reservation_table(reservations));
+            let _ = write!(text, "\n\nReservations by protocol in {name}:\n{table}");
+        }
         if let Some(clocks) = clock_table(&run.clocks) {
             let name = scenario_name(&run.scenario);
             let _ = write!(text, "\n\nClocks that gPTP kept in {name}:\n{clocks}");

@@ -5,6 +5,7 @@ use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name,
 use super::{accuracy, end_to_end};
 use crate::badge::{VerdictCount, class, verdict_counts};
 use crate::clocks::ClockChart;
+use crate::reservations::ProtocolReservations;
 use crate::text::{counted, grouped, per_mille, percent, us};
 use crate::topology::{COLOURS, Picture, picture};
 use onbeat_measure::join::{self, Joined, Message};
@@ -38,6 +39,7 @@ pub(super) struct View {
     routes: Vec<Route>,
     reservations: Vec<Row>,
     clocks: Vec<ClockChart>,
+    by_protocol: Vec<ProtocolReservations>,
 }
 
 /// One stage of the pipeline and what it made here.
@@ -188,6 +190,12 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         reservations: protected.map_or(Vec::new(), |plan| reservations(system, plan)),
         clocks: results()
             .filter_map(|r| ClockChart::new(scenario_name(&r.scenario), &r.clocks))
+            .collect(),
+        by_protocol: results()
+            .filter_map(|r| {
+                let title = scenario_name(&r.scenario);
+                Some(ProtocolReservations::new(title, r.reservations.as_ref()?))
+            })
             .collect(),
     };
     (view, data)

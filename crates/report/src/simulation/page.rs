@@ -3,6 +3,7 @@
 use super::map::{Map, map};
 use crate::badge::{VerdictCount, verdict_counts};
 use crate::clocks::ClockChart;
+use crate::reservations::ProtocolReservations;
 use crate::text::{counted, grouped, percent};
 use onbeat_measure::Verdict;
 use onbeat_measure::simulation::{
@@ -31,6 +32,7 @@ pub(super) struct View {
     judged: usize,
     queues: Vec<u8>,
     clocks: Vec<ClockChart>,
+    by_protocol: Vec<ProtocolReservations>,
     map: Map,
 }
 
@@ -86,6 +88,11 @@ pub(super) fn page(system: &System, plan: &Plan, results: &Results) -> (View, Da
         judged: ends().filter(|end| share(end).is_some()).count(),
         queues: queues().map(|q| q.queue).collect::<BTreeSet<_>>().into_iter().rev().collect(),
         clocks: ClockChart::new(&results.system, &results.clocks).into_iter().collect(),
+        by_protocol: results
+            .reservations
+            .iter()
+            .map(|reserved| ProtocolReservations::new(&results.system, reserved))
+            .collect(),
         map: map(system, results),
     };
     (view, data(system, plan, results))

@@ -2,6 +2,7 @@
 
 use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
+use crate::reservations::reservation_table;
 use crate::text::{grouped, per_mille, us};
 use comfy_table::CellAlignment;
 use onbeat_measure::Verdict;
@@ -16,8 +17,9 @@ const PORTS_MAX: usize = 10;
 /// there are more than 40 rows, those that matter most come first and the rest is left to the
 /// JSON, and a line says so.
 pub fn table(results: &Results) -> String {
-    let tables =
-        [Some(flow_table(results)), Some(port_table(results)), clock_table(&results.clocks)];
+    let reserved = results.reservations.as_ref().map(reservation_table);
+    let clocks = clock_table(&results.clocks);
+    let tables = [Some(flow_table(results)), Some(port_table(results)), reserved, clocks];
     let tables = tables.into_iter().flatten().chain([summary(results)]);
     tables.collect::<Vec<_>>().join("\n\n")
 }
