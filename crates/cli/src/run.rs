@@ -16,7 +16,7 @@ use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
-use onbeat_model::system::{RunSettings, System, TimeMode};
+use onbeat_model::system::{ReservationMode, RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
 use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
@@ -126,7 +126,11 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     let mut runs = Vec::new();
     for log in logs {
         let mut system = source.system.clone();
-        system.run = RunSettings { duration: log.duration, ..system.run };
+        let reservation = match log.reservations {
+            Some(_) => ReservationMode::Srp,
+            None => ReservationMode::Plan,
+        };
+        system.run = RunSettings { duration: log.duration, reservation, ..system.run };
         let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
         runs.push(measured(plan, &system, log)?);
     }

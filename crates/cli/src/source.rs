@@ -6,7 +6,7 @@ use crate::{input, terminal};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
-use onbeat_model::system::System;
+use onbeat_model::system::{ReservationMode, RunSettings, System};
 use onbeat_model::timing::TimingReport;
 use onbeat_timing::tfg::{self, Limits};
 use std::cell::OnceCell;
@@ -89,13 +89,19 @@ impl Examined {
         let mut examined = Self::read(path, trust)?;
         let Some(system) = examined.system.clone() else { return Ok(examined) };
         let graphs = study::graphs(&system, &examined.directory, examined.is_trusted);
-        let scenarios = system.scenarios.iter().map(|s| s.run.protected);
+        let runs = || system.scenarios.iter().map(|s| s.run).chain([system.run]);
         let key = |d: &Diagnostic| (d.code, d.at.as_ref().map(|at| at.0), d.message.clone());
         let mut seen: HashSet<_> = examined.diagnostics.iter().map(key).collect();
-        for protected in [false, true] {
-            if system.run.protected != protected && !scenarios.clone().any(|p| p == protected) {
+        let (plan, srp) = (ReservationMode::Plan, ReservationMode::Srp);
+        for (protected, reservation) in [(false, plan), (true, plan), (true, srp)] {
+            let is_it = |run: RunSettings| {
+                run.protected == protected && (!protected || run.reservation == reservation)
+            };
+            if !runs().any(is_it) {
                 continue;
             }
+            let mut system = system.clone();
+            system.run.reservation = reservation;
             let found = match bounds {
                 true => findings(&system, &graphs, protected).unwrap_or_else(|errors| errors),
                 false => {
@@ -226,11 +232,27 @@ impl Source {
 
     /// Plans `system`, which is this description's but for its run settings.
     pub(crate) fn plan(&self, system: &System, protected: bool) -> anyhow::Result<Plan> {
-        let planned = onbeat_bounds::plan_and_limits(system, protected);
-        let (plan, mut found) = planned.map_err(|errors| self.wrong(&errors))?;
+        let (plan, mut found) = self.plan_to_run(system, protected)?;
         found.extend(onbeat_bounds::warnings(system, &plan));
         show(&self.files, &found);
         Ok(plan)
+    }
+
+    /// The plan, and what the user should know of it. Where hosts and bridges reserve, too little
+    /// bandwidth prevents no run: they decide who gets it, and nothing has a bound.
+    fn plan_to_run(
+        &self,
+        system: &System,
+        protected: bool,
+    ) -> anyhow::Result<(Plan, Vec<Diagnostic>)> {
+        let errors = match onbeat_bounds::plan_and_limits(system, protected) {
+            Ok(planned) => return Ok(planned),
+            Err(errors) => errors,
+        };
+        let is_open = protected && system.run.reservation == ReservationMode::Srp;
+        let planned = is_open.then(|| onbeat_bounds::plan_for_protocol(system).ok()).flatten();
+        // Of what is refused nothing else is analysed: there is no other error then.
+        planned.ok_or_else(|| self.wrong(&errors).into())
     }
 
     /// The same without any bound.
@@ -252,9 +274,12 @@ impl Source {
         limits: Limits,
     ) -> anyhow::Result<(Plan, Option<TimingReport>)> {
         let wrong = |errors: Vec<Diagnostic>| self.wrong(&errors);
-        let planned = onbeat_bounds::plan_and_limits(system, protected);
-        let (mut plan, mut found) = planned.map_err(wrong)?;
+        let (mut plan, mut found) = self.plan_to_run(system, protected)?;
         let graphs = self.graphs();
+        if plan.channels.iter().any(|channel| channel.protected && channel.bounds.is_empty()) {
+            show(&self.files, &found);
+            return Ok((plan, None));
+        }
         let study = study::study(system, &plan, graphs, limits).map_err(wrong)?;
         if let Some(study) = &study {
             study::promise(system, graphs, study, &mut plan);

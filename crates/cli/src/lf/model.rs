@@ -10,7 +10,7 @@ use onbeat_description::lf::{self, Description, Loaded, Outside, Table, WaitPlac
 use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use onbeat_model::federation::Federation;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::System;
+use onbeat_model::system::{ReservationMode, System};
 use onbeat_timing::federation::Waits;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -125,6 +125,8 @@ impl Model {
         let wrong = |found: &[_]| source::wrong(None, &read.sources, found, json);
         let Some(mut system) = read.system else { return Err(wrong(&read.diagnostics)) };
         change(&mut system);
+        // A federation's talkers wait for no protocol.
+        system.run.reservation = ReservationMode::Plan;
         onbeat_net::gptp::synchronise(&mut system).map_err(|found| wrong(&found))?;
         let planned = onbeat_bounds::plan_and_limits(&system, system.run.protected);
         let (plan, found) = planned.map_err(|found| wrong(&found))?;

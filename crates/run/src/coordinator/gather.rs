@@ -46,7 +46,8 @@ impl Session<'_> {
         let lag_max = lags.then_some(self.lag_max);
         let clocks = self.engine.clocks_observed();
         let tcp = self.engine.tcp_observed();
-        (RunLog { load, lag_max, clocks, tcp, ..self.log(ends, ending) }, notes)
+        let reservations = self.engine.reservations_observed();
+        (RunLog { load, lag_max, clocks, tcp, reservations, ..self.log(ends, ending) }, notes)
     }
 
     /// What the ends have recorded, with the run's settings.
@@ -65,6 +66,7 @@ impl Session<'_> {
             lag_max: None,
             clocks: Vec::new(),
             tcp: Vec::new(),
+            reservations: None,
         }
     }
 

@@ -74,6 +74,8 @@ impl Scheduler<'_, '_> {
                 self.ready.push_back((thread, Wake::Started));
             }
         }
+        // The common start waits for reservations that hosts and bridges make.
+        self.session.engine.await_reservations(self.session.write_until);
         self.session.started = true;
         for channel in 0..self.session.owners.len() as u32 {
             self.session.set_synthetic_alarm(ChannelId(channel));
