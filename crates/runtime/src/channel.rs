@@ -4,7 +4,7 @@
 //! Each leaves one [`Record`] per message in the end's [`Log`] before it waits, so that a program
 //! that dies in its sleep has left what happened until then.
 
-use crate::channel_io::{ChannelError, ChannelIo, Instant, Log, Reason, Received, Timeout};
+use crate::channel_io::{ChannelError, ChannelIo, Grant, Instant, Log, Reason, Received, Timeout};
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
 use crate::meeting::Meeting;
@@ -29,6 +29,8 @@ pub enum Written {
         /// From when on it is allowed.
         until: SyncedTime,
     },
+    /// No listener is ready: nothing is reserved and the caller would not wait.
+    NotReserved,
 }
 
 /// What a write that waited gives back.
@@ -106,13 +108,17 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         &self.log
     }
 
-    /// Sends `value`, waiting while the declared rate is exceeded; returns the capture time.
+    /// Sends `value`, waiting while the declared rate is exceeded or a reservation is missing that
+    /// the talker needs; returns the capture time.
     pub fn write(&mut self, value: &[u8]) -> Result<SyncedTime, ChannelError> {
         self.write_record(value).map(|record| record.capture.unwrap_or_default())
     }
 
-    /// Sends `value` unless the declared rate is exceeded.
+    /// Sends `value` unless the declared rate is exceeded or a reservation is missing.
     pub fn try_write(&mut self, value: &[u8]) -> Result<Written, ChannelError> {
+        if !self.is_granted() {
+            return Ok(Written::NotReserved);
+        }
         let now = self.io.now()?;
         self.io.may_write(now.local)?;
         match self.talker.write(now.local, value, self.io.uncertain()) {
@@ -142,6 +148,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     pub fn write_at(&mut self, value: &[u8], at: SyncedTime) -> Result<SyncedTime, ChannelError> {
         let mut at = at;
         loop {
+            self.reserved()?;
             let now = self.io.now()?.local;
             // Nobody means more; and no arithmetic on it overflows.
             at = at.min(now + DURATION);
@@ -163,6 +170,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     #[inline]
     pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, ChannelError> {
         loop {
+            self.reserved()?;
             let now = self.io.now()?;
             self.io.may_write(now.local)?;
             match self.talker.write(now.local, value, self.io.uncertain()) {
@@ -175,8 +183,34 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         }
     }
 
-    /// Waits while the declared rate allows no message; whether it did not.
+    /// Whether the talker may send; its frames then have the tag that is reserved for them.
+    #[inline]
+    fn is_granted(&mut self) -> bool {
+        match self.io.grant() {
+            Grant::Unneeded => true,
+            Grant::Held { vlan, pcp } => {
+                self.talker.tag(vlan, pcp);
+                true
+            }
+            Grant::Missing => false,
+        }
+    }
+
+    /// Waits until the talker may send: the value is captured afterwards.
+    #[inline]
+    fn reserved(&mut self) -> Result<(), ChannelError> {
+        while !self.is_granted() {
+            self.io.await_grant(SyncedTime::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Waits while neither reservation nor declared rate allow a message; whether they did not.
     pub(crate) fn await_rate(&mut self) -> Result<bool, ChannelError> {
+        if !self.is_granted() {
+            self.reserved()?;
+            return Ok(true);
+        }
         let now = self.io.now()?.local;
         let Some(until) = self.talker.blocked_until(now) else { return Ok(false) };
         self.io.may_write(now)?;
@@ -474,6 +508,8 @@ mod tests {
         /// By how much whoever slept wakes late.
         overshoot: i64,
         frames: VecDeque<(i64, Vec<u8>)>,
+        /// From when on which tag is reserved, if a reservation is needed.
+        grant: Option<(i64, u16, u8)>,
     }
     struct TestIo(Rc<RefCell<Wire>>);
     impl ChannelIo for TestIo {
@@ -491,6 +527,20 @@ mod tests {
             }
             drop(wire);
             self.now()
+        }
+        fn grant(&mut self) -> Grant {
+            let wire = self.0.borrow();
+            match wire.grant {
+                None => Grant::Unneeded,
+                Some((from, vlan, pcp)) if from <= wire.now => Grant::Held { vlan, pcp },
+                Some(_) => Grant::Missing,
+            }
+        }
+        fn await_grant(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
+            let mut wire = self.0.borrow_mut();
+            let from = wire.grant.map_or(0, |(from, ..)| from);
+            wire.now = wire.now.max(from.min(until.as_ns()));
+            Ok(())
         }
         fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
             let mut wire = self.0.borrow_mut();
@@ -552,6 +602,26 @@ mod tests {
         let target = Some(SyncedTime::from_ns(2_000_000));
         assert_eq!(sent.0.borrow()[0].wake, target);
         assert_eq!(got.0.borrow()[0].wake, target);
+    }
+
+    #[test]
+    fn a_talker_waits_for_its_reservation_and_captures_and_tags_afterwards() {
+        let grant = Some((5_000_000, 7, 4));
+        let wire = Rc::new(RefCell::new(Wire { grant, ..Wire::default() }));
+        let io = || Limited::new(TestIo(Rc::clone(&wire)));
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), TestLog::default());
+        assert_eq!(talker.try_write(&[0; 8]), Ok(Written::NotReserved));
+        talker.io_mut().limit(SyncedTime::from_ns(1_000_000));
+        assert_eq!(talker.write(&[0; 8]), Err(ChannelError::TimedOut));
+        assert_eq!(talker.write_at(&[0; 8], SyncedTime::ZERO), Err(ChannelError::TimedOut));
+        assert!(wire.borrow().frames.is_empty());
+        talker.io_mut().limit(SyncedTime::MAX);
+        assert_eq!(talker.write(&[0; 8]), Ok(SyncedTime::from_ns(5_000_000)));
+        let (_, frame) = wire.borrow_mut().frames.pop_front().expect("a frame");
+        assert_eq!(frame[12..16], [0x81, 0, 4 << 5, 7], "PCP and VLAN are the reservation's");
+        // The last listener leaves: the next write waits again.
+        wire.borrow_mut().grant = Some((90_000_000, 7, 4));
+        assert_eq!(talker.write(&[0; 8]), Ok(SyncedTime::from_ns(90_000_000)));
     }
 
     #[test]

@@ -180,6 +180,22 @@ pub struct Window {
     pub close: SyncedTime,
 }
 
+/// What the network has reserved for what a talker sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// The talker sends without a reservation of its own.
+    Unneeded,
+    /// Bandwidth is reserved for frames with this tag.
+    Held {
+        /// The VLAN identifier.
+        vlan: u16,
+        /// The priority code point.
+        pcp: u8,
+    },
+    /// There is no listener for whom bandwidth is reserved.
+    Missing,
+}
+
 /// The clock and the network of a channel endpoint.
 pub trait ChannelIo {
     /// Now.
@@ -196,6 +212,15 @@ pub trait ChannelIo {
     /// talkers may no longer write then. Asked before anything is changed, so that a write which is
     /// refused has no effect.
     fn may_write(&self, _at: SyncedTime) -> Result<(), ChannelError> {
+        Ok(())
+    }
+    /// What is reserved for a talker now. Asked before each write. Real-time: a load.
+    fn grant(&mut self) -> Grant {
+        Grant::Unneeded
+    }
+    /// Waits until what is reserved for a talker may have changed, at most until the clock reads
+    /// `until`.
+    fn await_grant(&mut self, _until: SyncedTime) -> Result<(), ChannelError> {
         Ok(())
     }
     /// Hands a frame to the network.
@@ -272,6 +297,19 @@ impl<P: ChannelIo> ChannelIo for Limited<P> {
     #[inline]
     fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         self.io.may_write(at)
+    }
+
+    #[inline]
+    fn grant(&mut self) -> Grant {
+        self.io.grant()
+    }
+
+    fn await_grant(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
+        let until = until.min(self.limit);
+        self.io.await_grant(until)?;
+        let over = self.limit < SyncedTime::MAX && self.io.now()?.local >= self.limit;
+        // What came in time counts.
+        if over && self.io.grant() == Grant::Missing { Err(ChannelError::TimedOut) } else { Ok(()) }
     }
 
     #[inline]

@@ -105,6 +105,12 @@ impl Talker {
         &self.parameters
     }
 
+    /// The tag of all further frames, which a reservation says.
+    #[inline]
+    pub fn tag(&mut self, vlan: u16, pcp: u8) {
+        (self.parameters.vlan, self.parameters.pcp) = (vlan, pcp);
+    }
+
     /// Makes the frame of the next message, captured at `now`; [`Talker::frame`] has it. No two
     /// messages have the same capture time, which is what names them: one of a burst, at an
     /// instant that is taken, counts as captured a nanosecond later.

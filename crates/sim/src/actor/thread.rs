@@ -264,7 +264,7 @@ impl Thread {
                 }
                 _ => talker.try_write(&value).map(|written| match written {
                     Written::Sent { capture } => Some(capture),
-                    Written::RateExceeded { .. } => None,
+                    Written::RateExceeded { .. } | Written::NotReserved => None,
                 }),
             };
             match self.outcome(step, got)? {
