@@ -17,7 +17,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 18] = [
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-run", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat"]),
-    ("onbeat-machine", &["onbeat-model", "onbeat-net", "onbeat", "onbeat-run"]),
+    ("onbeat-machine", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat", "onbeat-run"]),
     ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat"]),
     (
         "onbeat-cli",

@@ -202,6 +202,14 @@ system. Exits with 1 if the second is worse (docs/compare.md).")]
         #[command(subcommand)]
         what: NoiseVerb,
     },
+    /// Reserves streams on interfaces (SRP) and shows their state
+    #[command(after_help = "Examples:
+  onbeat srp serve --interface eth0
+  onbeat srp
+  onbeat srp status --interface eth0 --json
+
+Without a verb, shows the state of every stream (docs/reservation.md).")]
+    Srp(crate::srp::SrpArguments),
     /// Writes the description's channels as a C manifest
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),

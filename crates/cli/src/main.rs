@@ -26,6 +26,7 @@ mod recording;
 mod run;
 mod simulate;
 mod source;
+mod srp;
 mod stat;
 mod study;
 mod terminal;
@@ -63,6 +64,7 @@ fn main() -> std::process::ExitCode {
         Verb::Tune(tune) => tune::tune(tune),
         Verb::Clock { what } => clock::clock(what),
         Verb::Noise { what } => noise::noise(what),
+        Verb::Srp(srp) => srp::srp(srp),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {

@@ -25,6 +25,8 @@ mod lf;
 mod manifest;
 #[path = "../../../fuzz/fuzz_targets/mrp.rs"]
 mod mrp;
+#[path = "../../../fuzz/fuzz_targets/mrpd.rs"]
+mod mrpd;
 #[path = "../../../fuzz/fuzz_targets/network.rs"]
 mod network;
 #[path = "../../../fuzz/fuzz_targets/protocol.rs"]
@@ -37,6 +39,8 @@ mod segments;
 mod simulate;
 #[path = "../../../fuzz/fuzz_targets/source.rs"]
 mod source;
+#[path = "../../../fuzz/fuzz_targets/srp.rs"]
+mod srp;
 #[path = "../../../fuzz/fuzz_targets/tasks.rs"]
 mod tasks;
 #[path = "../../../fuzz/fuzz_targets/tcp.rs"]
@@ -94,12 +98,14 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("lf", |input| lf::fuzz(Input::of(input))),
         ("manifest", |input| manifest::fuzz(Input::of(input))),
         ("mrp", |input| mrp::fuzz(Input::of(input))),
+        ("mrpd", |input| mrpd::fuzz(Input::of(input))),
         ("network", |input| network::fuzz(Input::of(input))),
         ("protocol", |input| protocol::fuzz(Input::of(input))),
         ("records", |input| records::fuzz(Input::of(input))),
         ("segments", |input| segments::fuzz(Input::of(input))),
         ("simulate", |input| simulate::fuzz(Input::of(input))),
         ("source", |input| source::fuzz(Input::of(input))),
+        ("srp", |input| srp::fuzz(Input::of(input))),
         ("tasks", |input| tasks::fuzz(Input::of(input))),
         ("tcp", |input| tcp::fuzz(Input::of(input))),
         ("timedc", |input| timedc::fuzz(Input::of(input))),

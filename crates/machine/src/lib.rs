@@ -1,6 +1,6 @@
 //! The machine that programs run on: what affects a system's guarantees (`doctor`), the
-//! settings that change it (`tune`), its clock (`timekeeping`), load on its network (`noise`), and
-//! what it can do (`benchmarks`). Programs need nothing of this.
+//! settings that change it (`tune`), its clock (`timekeeping`), load on its network (`noise`),
+//! reservations there (`srp`), and what it can do (`benchmarks`). Programs need nothing of this.
 
 #![allow(unsafe_code)] // system calls
 
@@ -9,5 +9,6 @@ mod coalescing;
 pub mod doctor;
 pub mod ethtool;
 pub mod noise;
+pub mod srp;
 pub mod timekeeping;
 pub mod tune;

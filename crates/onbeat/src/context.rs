@@ -12,13 +12,14 @@ use crate::clock::MonoTime;
 use crate::coordinator::client::{self, AnnouncedThread, SetupError};
 use crate::coordinator::protocol::{self, ENVIRONMENT, OLD_ENVIRONMENT, Work};
 use crate::interface::context::INTERFACE;
+use crate::interface::srp::StreamStatus;
 use crate::interface::{self, InterfaceContext, InterfaceIo};
 use crate::recorder::Recorder;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
-    ChannelError, ChannelIo, Instant, Limited, Reason, Received, Timeout, Window,
+    ChannelError, ChannelIo, Grant, Instant, Limited, Reason, Received, Timeout, Window,
 };
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
@@ -239,6 +240,14 @@ impl EndpointIo {
         }
     }
 
+    /// How the end's stream stands, where it is reserved by SRP on an interface. Takes a lock.
+    pub fn reservation(&self) -> Option<StreamStatus> {
+        match self {
+            Self::Run(_) => None,
+            Self::Interface(io) => io.reservation(),
+        }
+    }
+
     /// A descriptor that is readable when there may be a message; none in virtual time.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
@@ -277,6 +286,21 @@ impl ChannelIo for EndpointIo {
         match self {
             Self::Run(io) => io.may_write(at),
             Self::Interface(io) => io.may_write(at),
+        }
+    }
+
+    #[inline]
+    fn grant(&mut self) -> Grant {
+        match self {
+            Self::Run(io) => io.grant(),
+            Self::Interface(io) => io.grant(),
+        }
+    }
+
+    fn await_grant(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
+        match self {
+            Self::Run(io) => io.await_grant(until),
+            Self::Interface(io) => io.await_grant(until),
         }
     }
 

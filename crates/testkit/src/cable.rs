@@ -57,3 +57,35 @@ pub fn cable() -> Result<[OwnedFd; 2], String> {
     }
     Ok(hosts)
 }
+
+/// The bridge's namespace, and each host's; see [`bridged`].
+pub type Bridged = (OwnedFd, Vec<OwnedFd>);
+
+/// So many hosts on the ports of a Linux bridge: each has one interface, `eth0`; the bridge's are
+/// `p0`, `p1`, … in its own namespace. All are up.
+///
+/// # Errors
+/// When this machine does not permit or have it: why.
+pub fn bridged(hosts: usize) -> Result<Bridged, String> {
+    let bridge = new_namespace()?;
+    let far = format!("/proc/{}/fd/{}", std::process::id(), bridge.as_raw_fd());
+    within(&bridge, || {
+        run("ip link add br0 type bridge")?;
+        run("ip link set br0 up")
+    })?;
+    let host = |port: usize| {
+        let host = new_namespace()?;
+        within(&host, || {
+            run(&format!("ip link add eth0 type veth peer p{port} netns {far}"))?;
+            run("ip link set lo up")?;
+            run("ip link set eth0 up")
+        })?;
+        within(&bridge, || {
+            run(&format!("ip link set p{port} master br0"))?;
+            run(&format!("ip link set p{port} up"))
+        })?;
+        Ok(host)
+    };
+    let hosts = (0..hosts).map(host).collect::<Result<_, String>>()?;
+    Ok((bridge, hosts))
+}

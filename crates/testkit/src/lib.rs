@@ -5,5 +5,5 @@ mod cable;
 mod not_run;
 
 pub use built::{home, library, object, root, tree};
-pub use cable::{cable, run, within};
+pub use cable::{Bridged, bridged, cable, run, within};
 pub use not_run::{NOT_RUN, Need, REQUIRE, not_run};

@@ -11,6 +11,7 @@ mod scribe;
 mod trace;
 
 pub use delay_log::{TIMES_COLUMNS, WAITS_COLUMNS, waits_path};
+pub(crate) use scribe::step_back;
 pub use trace::Trace;
 
 use crate::interface::Timebase;

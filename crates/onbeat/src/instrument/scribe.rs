@@ -191,7 +191,7 @@ impl Desk {
 
 /// Makes the calling thread one that disturbs no other thread: it has the priority of the thread
 /// that opened the context otherwise, and handles the program's signals.
-fn step_back() {
+pub(crate) fn step_back() {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: a zeroed set is valid to be filled; all pointers are to locals, valid during each
     // call; priorities and signal mask are the calling thread's own. None of it can fail in a way

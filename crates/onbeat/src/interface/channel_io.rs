@@ -1,10 +1,11 @@
 //! A channel end on a real interface, as the channel operations see it.
 
 use crate::clock::{MonoTime, want_exact_timers};
-use crate::interface::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
+use crate::interface::srp::{Reservation, StreamStatus};
+use crate::interface::{Arrival, HORIZON, InterfaceOptions, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::{
-    ChannelError, ChannelIo, Instant, Reason, Received, Timeout, Window,
+    ChannelError, ChannelIo, Grant, Instant, Reason, Received, Timeout, Window,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -190,8 +191,18 @@ pub struct InterfaceIo {
     wire: Transport,
     /// By how much timed sleeps end late.
     oversleep: Span,
+    reserved: Option<Reserved>,
     /// Goes with the endpoint: a talker's right to be the only one, word that the end is closed.
     _claim: Option<Claim>,
+}
+
+/// What an end has whose stream is reserved.
+#[derive(Debug)]
+struct Reserved {
+    reservation: Reservation,
+    options: InterfaceOptions,
+    /// The priority code point that the kernel knows of what is sent.
+    pcp: u8,
 }
 
 impl InterfaceIo {
@@ -202,7 +213,17 @@ impl InterfaceIo {
 
     /// The same for a talker that is the only one of its program.
     pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
-        Self { base, wire, oversleep: Span::ZERO, _claim: claim }
+        Self { base, wire, oversleep: Span::ZERO, reserved: None, _claim: claim }
+    }
+
+    /// From now on the end's stream is reserved, and a talker sends only while it is.
+    pub(crate) fn reserve(&mut self, reservation: Reservation, pcp: u8, options: InterfaceOptions) {
+        self.reserved = Some(Reserved { reservation, options, pcp });
+    }
+
+    /// How its stream stands; `None` if it is not reserved by SRP. Takes a lock.
+    pub fn reservation(&self) -> Option<StreamStatus> {
+        self.reserved.as_ref().map(|reserved| reserved.reservation.status())
     }
 
     /// Readable when there may be a message.
@@ -312,6 +333,17 @@ impl InterfaceIo {
     }
 }
 
+impl Reserved {
+    /// Gives what is sent the priority that the neighbour has for the class.
+    #[cold]
+    fn change_priority(&mut self, wire: &Transport, pcp: u8) {
+        self.pcp = pcp;
+        if let Err(error) = wire.prioritise(pcp, &self.options) {
+            eprintln!("onbeat: frames have priority {pcp} now, their queue has not: {error}");
+        }
+    }
+}
+
 /// Why the kernel did not take or give a frame.
 #[cold]
 fn fault_of(error: std::io::Error) -> ChannelError {
@@ -346,6 +378,24 @@ impl ChannelIo for InterfaceIo {
 
     fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         self.base.may_write(at)
+    }
+
+    #[inline]
+    fn grant(&mut self) -> Grant {
+        let Some(reserved) = &mut self.reserved else { return Grant::Unneeded };
+        let grant = reserved.reservation.grant();
+        if let Grant::Held { pcp, .. } = grant
+            && pcp != reserved.pcp
+        {
+            reserved.change_priority(&self.wire, pcp);
+        }
+        grant
+    }
+
+    fn await_grant(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
+        let Some(reserved) = &self.reserved else { return Ok(()) };
+        // The word is 0 while nothing is reserved.
+        self.base.wait(reserved.reservation.word(), 0, Timeout::Until(until)).map(|_| ())
     }
 
     #[inline]

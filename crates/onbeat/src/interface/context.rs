@@ -6,6 +6,7 @@ use crate::context::{EndpointIo, Listener, Talker};
 use crate::coordinator::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::interface::channel_io::Claim;
+use crate::interface::srp::{self, Request, Reservation};
 use crate::interface::table::{
     ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable,
 };
@@ -19,7 +20,7 @@ use crate::regular;
 use crate::shared_log::{Board, Identity};
 use onbeat_model::limits;
 use onbeat_model::record::Role;
-use onbeat_model::system::Channel;
+use onbeat_model::system::{Channel, ReservationMode};
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
@@ -80,6 +81,9 @@ pub struct InterfaceSettings {
     pub trace: bool,
     /// Freeze the kernel's trace when a message's latency is longer.
     pub break_at: Option<Span>,
+    /// Who reserves bandwidth for channels: with [`ReservationMode::Srp`] each end asks the
+    /// reservation service of the interface, and a talker sends only while that has reserved.
+    pub reservation: ReservationMode,
 }
 
 impl Default for InterfaceSettings {
@@ -97,6 +101,7 @@ impl Default for InterfaceSettings {
             log: None,
             trace: false,
             break_at: None,
+            reservation: ReservationMode::Plan,
         }
     }
 }
@@ -182,6 +187,7 @@ impl InterfaceContext {
             settings.clock_error = clock_within(&text).map_err(refuse)?;
             settings.clock_required = true;
         }
+        settings.reservation = table.reservation;
         let context = Self::open(settings)?;
         let host: Arc<str> = table.host.into();
         for TableEndpoint { name, role, parameters } in &table.ends {
@@ -262,7 +268,7 @@ impl InterfaceContext {
         let claim = OneTalker::take(talks).ok_or_else(|| {
             SetupError::Refused(format!("this program writes to channel `{name}` already"))
         })?;
-        let io = self.io(&parameters, Role::Talker, Some(Box::new(claim)))?;
+        let io = self.io(name, &parameters, Role::Talker, Some(Box::new(claim)))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
         Ok(TalkerEndpoint::new(talker, io, recorder))
@@ -271,7 +277,7 @@ impl InterfaceContext {
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let parameters = self.find(name, size, Role::Listener)?.parameters;
-        let io = self.io(&parameters, Role::Listener, None)?;
+        let io = self.io(name, &parameters, Role::Listener, None)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters);
         let mut end = ListenerEndpoint::new(listener, io, recorder);
@@ -283,6 +289,7 @@ impl InterfaceContext {
 
     fn io(
         &self,
+        name: &str,
         parameters: &ChannelParameters,
         role: Role,
         claim: Option<Claim>,
@@ -291,8 +298,38 @@ impl InterfaceContext {
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
-        let io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim);
+        let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim);
+        if self.settings.reservation == ReservationMode::Srp {
+            let reservation = self.reserve(parameters, role).map_err(|why| {
+                SetupError::Refused(format!("channel `{name}` cannot be reserved: {why}"))
+            })?;
+            io.reserve(reservation, parameters.pcp, self.settings.options);
+        }
         Ok(Limited::new(EndpointIo::Interface(io)))
+    }
+
+    /// Asks for the reservation of a channel's stream.
+    fn reserve(&self, parameters: &ChannelParameters, role: Role) -> Result<Reservation, String> {
+        let InterfaceSettings { transport, options, .. } = &*self.settings;
+        if matches!(transport, TransportKind::Udp4 | TransportKind::Udp6) {
+            return Err("datagrams are not frames of its stream: use packet or xdp".to_owned());
+        }
+        if options.untagged {
+            return Err("the reservation says the tag of its frames: let them be tagged".to_owned());
+        }
+        let mut offer = srp::offer_of(parameters).ok_or_else(|| {
+            format!("priority {} is that of no SR class: A has 3, B has 2", parameters.pcp)
+        })?;
+        // The link is that of the interface below, and the tag not ours to choose.
+        let below = self.interface.vlan();
+        let interface = below.as_ref().map_or(&self.interface.name, |(name, _)| name);
+        let vlan = below.as_ref().map(|(_, vlan)| *vlan);
+        offer.vid = vlan.unwrap_or(offer.vid);
+        let request = match role {
+            Role::Talker => Request::Advertise(offer),
+            Role::Listener => Request::Listen(parameters.stream_id),
+        };
+        Reservation::open(interface, request, vlan)
     }
 
     fn recorder(

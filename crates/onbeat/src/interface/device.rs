@@ -56,7 +56,7 @@ impl Interface {
             mtu: mtu as u32,
             up: i32::from(flags) & libc::IFF_UP != 0,
             running: i32::from(flags) & libc::IFF_RUNNING != 0,
-            tags: is_vlan(&request.socket, name),
+            tags: ask_vlan(&request.socket, name, GET_VLAN_VID).is_some(),
         })
     }
 }
@@ -70,24 +70,40 @@ struct VlanRequest {
     quality: i16,
 }
 
-/// GET_VLAN_VID_CMD.
+/// GET_VLAN_REALDEV_NAME_CMD and GET_VLAN_VID_CMD.
+const GET_VLAN_REALDEV_NAME: i32 = 8;
 const GET_VLAN_VID: i32 = 9;
 
-/// Whether the interface is a VLAN interface; a kernel without these has none.
-fn is_vlan(socket: &OwnedFd, name: &str) -> bool {
-    let mut request =
-        VlanRequest { command: GET_VLAN_VID, device: [0; 24], answer: [0; 24], quality: 0 };
+/// What a VLAN interface answers; `None` of other interfaces, and a kernel without these has none.
+fn ask_vlan(socket: &OwnedFd, name: &str, command: i32) -> Option<[u8; 24]> {
+    let mut request = VlanRequest { command, device: [0; 24], answer: [0; 24], quality: 0 };
     for (to, from) in request.device.iter_mut().zip(name.bytes()) {
         *to = from;
     }
     // SAFETY: SIOCGIFVLAN reads and writes a structure of this layout.
-    unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGIFVLAN, &raw mut request) == 0 }
+    let got = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGIFVLAN, &raw mut request) };
+    (got == 0).then_some(request.answer)
+}
+
+/// The interface that a VLAN interface is on, and its VLAN, from what it answers.
+fn vlan_of(name: [u8; 24], vid: [u8; 24]) -> Option<(String, u16)> {
+    let name = name.split(|octet| *octet == 0).next().unwrap_or_default();
+    let [a, b, c, d, ..] = vid;
+    let vid = u16::try_from(i32::from_ne_bytes([a, b, c, d])).ok()?;
+    Some((std::str::from_utf8(name).ok()?.to_owned(), vid))
 }
 
 /// `linux/sockios.h`.
 const SIOCGIFVLAN: u64 = 0x8982;
 
 impl Interface {
+    /// Of a VLAN interface: the interface that it is on, and its VLAN.
+    pub fn vlan(&self) -> Option<(String, u16)> {
+        let request = Request::new(&self.name).ok()?;
+        let name = ask_vlan(&request.socket, &self.name, GET_VLAN_REALDEV_NAME)?;
+        vlan_of(name, ask_vlan(&request.socket, &self.name, GET_VLAN_VID)?)
+    }
+
     /// The number of its PTP hardware clock, `/dev/ptp` and that number; `None` if it has none.
     pub fn hardware_clock(&self) -> io::Result<Option<u32>> {
         let mut info = TimestampingInfo { cmd: ETHTOOL_GET_TS_INFO, ..Default::default() };
@@ -192,6 +208,18 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_vlan_interface_answers_is_its_parent_and_its_vlan() {
+        let mut name = [0; 24];
+        name[..6].copy_from_slice(b"enp2s0");
+        let mut vid = [0; 24];
+        vid[..4].copy_from_slice(&2_i32.to_ne_bytes());
+        assert_eq!(vlan_of(name, vid), Some(("enp2s0".to_owned(), 2)));
+        vid[..4].copy_from_slice(&(-1_i32).to_ne_bytes());
+        assert_eq!(vlan_of(name, vid), None);
+        assert_eq!(Interface::named("lo").expect("every namespace has it").vlan(), None);
+    }
 
     #[test]
     fn the_loopback_is_found_and_what_is_not_there_is_not() {

@@ -14,6 +14,7 @@ mod filter;
 mod gptp;
 mod hardware_clock;
 mod launch;
+mod mrp_socket;
 mod network_clock;
 mod option;
 mod packet;
@@ -22,6 +23,7 @@ mod ptp_survey;
 mod ptp_sync;
 mod sent_stamp;
 mod socket;
+pub mod srp;
 mod synchronisation;
 mod table;
 mod udp;
@@ -34,6 +36,7 @@ pub use context::{
 pub use device::{Interface, ethtool};
 pub use gptp::{GptpError, GptpNode};
 pub use hardware_clock::hardware_apart;
+pub use mrp_socket::{MRP_FRAME_MAX, MrpPdu, MrpSocket};
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use option::set as set_option;
 pub use packet::PacketSocket;
@@ -174,6 +177,16 @@ impl Transport {
             Self::Packet(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
             Self::Udp(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
             Self::Xdp(socket) => socket.has_dropped(),
+        }
+    }
+
+    /// Gives what is sent from now on another priority code point.
+    pub(super) fn prioritise(&self, pcp: u8, options: &InterfaceOptions) -> io::Result<()> {
+        match self {
+            Self::Packet(socket) => socket::prioritise(socket, pcp, options),
+            Self::Udp(socket) => socket::prioritise(socket, pcp, options),
+            // Frames go to one queue.
+            Self::Xdp(_) => Ok(()),
         }
     }
 

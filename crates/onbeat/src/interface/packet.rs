@@ -38,7 +38,7 @@ impl PacketSocket {
         let socket = open()?;
         // Without a protocol it receives nothing.
         bind(&socket, interface, 0)?;
-        socket::prioritise(&socket, channel, options)?;
+        socket::prioritise(&socket, channel.pcp, options)?;
         let launches = socket::let_launch(&socket, interface, options);
         let untagged = options.untagged;
         Ok(Self { socket, untagged, stamped: false, launches, dropped: None })

@@ -1,8 +1,7 @@
 //! What the sockets of several transports do alike.
 
 use crate::interface::{Interface, InterfaceOptions, LOOK_AGAIN, Stamp, launch, option};
-use onbeat_runtime::talker::ChannelParameters;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -15,11 +14,11 @@ const BUFFER_OCTETS: i32 = 1 << 22;
 
 /// Gives what is sent the priority of the channel's class.
 pub(super) fn prioritise(
-    socket: &OwnedFd,
-    channel: &ChannelParameters,
+    socket: &impl AsFd,
+    pcp: u8,
     options: &InterfaceOptions,
 ) -> io::Result<()> {
-    let pcp = channel.pcp & 7;
+    let pcp = pcp & 7;
     let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
     option::set(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)
 }

@@ -10,13 +10,16 @@
 //! end 1
 //! ```
 //!
+//! Where the stream reservation protocol makes the reservations, the version is 2 and the line
+//! `reservation srp` follows the host's.
+//!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
 
 use crate::interface::context::{MAX_CHANNELS, check, parameters_of};
 use onbeat_model::limits;
 use onbeat_model::record::Role;
-use onbeat_model::system::{Channel, NodeId, System};
+use onbeat_model::system::{Channel, NodeId, ReservationMode, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::talker::ChannelParameters;
@@ -25,8 +28,12 @@ use std::str::FromStr;
 
 /// The word that a table begins with, before its version.
 const FORMAT: &str = "onbeat-channels";
-/// The version that is written and read.
+/// The version of tables whose reservations are the plan's, which are what they always were.
 const VERSION: u32 = 1;
+/// The version of tables that say who reserves.
+const VERSION_SRP: u32 = 2;
+/// The line that says so.
+const SRP: &str = "reservation srp";
 /// Words of a line about a channel.
 const WORDS: usize = 10;
 
@@ -43,6 +50,8 @@ pub struct ChannelTable {
     pub system: String,
     /// The host's name.
     pub host: String,
+    /// Who reserves bandwidth for its channels.
+    pub reservation: ReservationMode,
     /// Its ends of channels, at most [`MAX_CHANNELS`].
     pub ends: Vec<TableEndpoint>,
 }
@@ -65,7 +74,7 @@ pub enum WrongTable {
     #[error("this is no table of a host's channels")]
     Other,
     /// It is of another version.
-    #[error("this is a table of version {0}; version {VERSION} is read")]
+    #[error("this is a table of version {0}; versions {VERSION} and {VERSION_SRP} are read")]
     Version(u32),
     /// A line is not as it should be.
     #[error("line {line}: {what}")]
@@ -93,13 +102,19 @@ impl ChannelTable {
         });
         let ends: Vec<_> = ends.collect();
         let host = system.node(host).name.clone();
-        (ends.len() <= MAX_CHANNELS).then(|| Self { system: system.name.clone(), host, ends })
+        let reservation = match system.run.protected {
+            true => system.run.reservation,
+            false => ReservationMode::Plan,
+        };
+        let system = system.name.clone();
+        (ends.len() <= MAX_CHANNELS).then(|| Self { system, host, reservation, ends })
     }
 }
 
 impl fmt::Display for ChannelTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{FORMAT} {VERSION}")?;
+        let is_srp = self.reservation == ReservationMode::Srp;
+        writeln!(f, "{FORMAT} {}", if is_srp { VERSION_SRP } else { VERSION })?;
         writeln!(
             f,
             "# end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, \
@@ -107,6 +122,9 @@ impl fmt::Display for ChannelTable {
         )?;
         writeln!(f, "system {}", self.system)?;
         writeln!(f, "host {}", self.host)?;
+        if is_srp {
+            writeln!(f, "{SRP}")?;
+        }
         for TableEndpoint { name, role, parameters: p } in &self.ends {
             let end = match role {
                 Role::Talker => "talker",
@@ -133,11 +151,12 @@ impl FromStr for ChannelTable {
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let (_, first) = lines.next().ok_or(WrongTable::Other)?;
         let version = first.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' '));
-        match version.and_then(|version| version.parse().ok()) {
-            Some(VERSION) => {}
+        let reservation = match version.and_then(|version| version.parse().ok()) {
+            Some(VERSION) => ReservationMode::Plan,
+            Some(VERSION_SRP) => ReservationMode::Srp,
             Some(other) => return Err(WrongTable::Version(other)),
             None => return Err(WrongTable::Other),
-        }
+        };
         let mut named = |what: &str| {
             let (line, text) = lines.next().ok_or(WrongTable::Incomplete)?;
             let name = text.strip_prefix(what).and_then(|rest| rest.strip_prefix(' '));
@@ -146,6 +165,12 @@ impl FromStr for ChannelTable {
             name.map(str::to_owned).ok_or_else(wrong)
         };
         let (system, host) = (named("system")?, named("host")?);
+        if reservation == ReservationMode::Srp {
+            let (line, text) = lines.next().ok_or(WrongTable::Incomplete)?;
+            if text != SRP {
+                return Err(WrongTable::Line { line, what: format!("expected `{SRP}`") });
+            }
+        }
         let mut ends = Vec::new();
         for (line, text) in lines.by_ref() {
             let wrong = |what| WrongTable::Line { line, what };
@@ -154,7 +179,7 @@ impl FromStr for ChannelTable {
                     return Err(wrong(format!("`{text}` after {} channels", ends.len())));
                 }
                 return match lines.next() {
-                    None => Ok(Self { system, host, ends }),
+                    None => Ok(Self { system, host, reservation, ends }),
                     Some((line, _)) => {
                         Err(WrongTable::Line { line, what: "nothing may follow the end".into() })
                     }
@@ -255,7 +280,20 @@ end 2
         for text in ["", "[system]\nname = \"x\"\n", "onbeat-channels", "onbeat-channels one\n"] {
             assert_eq!(text.parse::<ChannelTable>(), Err(WrongTable::Other), "{text}");
         }
-        assert_eq!("onbeat-channels 2\n".parse::<ChannelTable>(), Err(WrongTable::Version(2)));
+        assert_eq!("onbeat-channels 3\n".parse::<ChannelTable>(), Err(WrongTable::Version(3)));
+    }
+
+    #[test]
+    fn a_table_says_that_srp_reserves_in_version_2() {
+        let text = TABLE
+            .replace("channels 1", "channels 2")
+            .replace("host plant\n", "host plant\nreservation srp\n");
+        let table: ChannelTable = text.parse().expect("a table");
+        assert_eq!(table.reservation, ReservationMode::Srp);
+        assert_eq!(table.to_string(), text);
+        let plan: ChannelTable = TABLE.parse().expect("a table");
+        assert_eq!(plan.reservation, ReservationMode::Plan);
+        assert!(wrong(&text.replace("reservation srp\n", "")).contains("line 5: expected `res"));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl UdpSocket {
             }
         }
         // After IP_TOS, which sets it too.
-        socket::prioritise(&socket, channel, options)?;
+        socket::prioritise(&socket, channel.pcp, options)?;
         let launches = socket::let_launch(&socket, interface, options);
         // The source address and the route are looked up once.
         rustix::net::connect(&socket, &group).map_err(|error| no_address(version, error.into()))?;
