@@ -199,8 +199,9 @@ void nh_stop(struct nethandler *nh);
 void nh_set_verbose(struct nethandler *nh, bool verbose);
 
 /*
- * Asks for stream reservation. In a run the plan's reservation applies; on an interface
- * creating a channel then fails, because reservation is not available yet.
+ * Asks for stream reservation, of channels that are created later. In a run the run's reservation
+ * applies. On an interface a channel asks the reservation service (`onbeat srp serve`) or mrpd, and
+ * is not created without one; writes wait until the first listener is ready, and while none is.
  */
 void nh_set_srp(struct nethandler *nh, bool use_srp);
 
@@ -258,6 +259,7 @@ struct channel *chan_create_rx(struct nethandler *nh, struct channel_attrs *attr
  * freed with the handler. */
 void chan_destroy(struct channel **ch);
 
+/* Open and not stopped; with reservation, once bandwidth is reserved. */
 bool chan_ready(struct channel *ch);
 
 /* 0 when ready within `timeout_ns`, else -ETIMEDOUT; -EINVAL for NULL. */

@@ -17,18 +17,12 @@ namespace netchan {
 // An interface. Its channels end with it.
 class NetHandler {
 public:
-	// Throws std::invalid_argument when there is no such interface, it may not be used, or
-	// reservation is asked for where there is none.
+	// Throws std::invalid_argument when there is no such interface, or it may not be used.
 	NetHandler(std::string ifname, std::string logfile, bool srp = false)
 		: nh(nh_create_init(ifname.c_str(), 127, logfile.empty() ? nullptr : logfile.c_str()))
 	{
 		if (!nh)
 			throw std::invalid_argument("netchan::NetHandler: no usable interface " + ifname);
-		if (srp && !nh->in_run) {
-			nh_destroy(&nh);
-			throw std::invalid_argument("netchan::NetHandler: " + ifname +
-						    ": stream reservation is not available yet");
-		}
 		nh_set_srp(nh, srp);
 	}
 	NetHandler(std::string ifname, const char *logfile, bool srp = false)

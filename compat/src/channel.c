@@ -34,16 +34,23 @@ int64_t nc_rebuild(uint32_t timestamp, int64_t now_ns)
 
 /* --- state ------------------------------------------------------------------------------------ */
 
-bool chan_valid(struct channel *ch)
-{
-	return ch && ch->nh && ch->end && ch->sidw.s64 && ch->payload_size && ch->interval_ns &&
-	       chan_ready(ch);
-}
-
-bool chan_ready(struct channel *ch)
+static bool is_open(const struct channel *ch)
 {
 	return ch && __atomic_load_n(&ch->ready, __ATOMIC_ACQUIRE) &&
 	       !__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE);
+}
+
+bool chan_valid(struct channel *ch)
+{
+	return ch && ch->nh && ch->end && ch->sidw.s64 && ch->payload_size && ch->interval_ns &&
+	       is_open(ch);
+}
+
+/* With reservation: once bandwidth is reserved. */
+bool chan_ready(struct channel *ch)
+{
+	return is_open(ch) && (!ch->nh || !ch->nh->use_srp || ch->nh->in_run ||
+			       nc_end_is_reserved(ch));
 }
 
 int chan_ready_timedwait(struct channel *ch, uint64_t timeout_ns)

@@ -167,12 +167,6 @@ bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
 				      .size = ch->payload_size, .interval_ns = ch->interval_ns};
 	memcpy(attrs.dst, ch->dst, sizeof(attrs.dst));
 	memcpy(attrs.name, ch->name, sizeof(attrs.name));
-	if (nh->use_srp && !nh->in_run) {
-		nh_debug(NC_ERROR, NULL,
-			 "channel \"%s\" on %s: stream reservation is not available yet", ch->name,
-			 nh->ifname);
-		return false;
-	}
 	pthread_mutex_lock(&making);
 	struct nc_end *end = nc_admit(nh, &attrs, tx) ? make_end(nh, ch, tx) : NULL;
 	if (end) {
@@ -233,6 +227,27 @@ int nc_end_enter(struct channel *ch, enum nc_side side, struct nc_end **out)
 void nc_end_leave(struct channel *ch)
 {
 	__atomic_sub_fetch(&ch->busy, 1, __ATOMIC_SEQ_CST);
+}
+
+bool nc_end_is_reserved(struct channel *ch)
+{
+	struct nc_end *end;
+	if (nc_end_enter(ch, NC_EITHER, &end))
+		return false;
+	onbeat_reservation reservation = {0};
+	if (end->talker)
+		onbeat_talker_reservation(end->talker, sizeof(reservation), &reservation);
+	else
+		onbeat_listener_reservation(end->listener, sizeof(reservation), &reservation);
+	nc_end_leave(ch);
+	switch (reservation.state) {
+	case ONBEAT_STREAM_UNRESERVED:
+	case ONBEAT_STREAM_READY:
+	case ONBEAT_STREAM_READY_FAILED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 int nc_chan_lock(struct channel *ch)

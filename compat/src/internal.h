@@ -111,6 +111,8 @@ enum nc_side { NC_TX, NC_RX, NC_EITHER };
 /* Before and after each call with an end: 0 and the end, or a negative errno. */
 int nc_end_enter(struct channel *ch, enum nc_side side, struct nc_end **end);
 void nc_end_leave(struct channel *ch);
+/* Whether bandwidth is reserved, where the end asked for that. */
+bool nc_end_is_reserved(struct channel *ch);
 /* The same with the channel for oneself, as its talker or listener and its payload need. */
 int nc_end_use(struct channel *ch, enum nc_side side, struct nc_end **end);
 void nc_end_done(struct channel *ch);

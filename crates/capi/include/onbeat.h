@@ -124,6 +124,13 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_LAUNCH_TIME 32
 
 /**
+ * Reserves bandwidth for each channel by SRP: opening an endpoint asks the reservation service of
+ * the interface (`onbeat srp serve`), or mrpd; a talker's writes wait while nothing is reserved;
+ * VLAN and priority are those of the network. Transports packet and xdp, tagged frames.
+ */
+#define ONBEAT_RESERVE 64
+
+/**
  * Result of a call. Zero or more means success. Below zero the call did nothing, and
  * `onbeat_last_error` says why. Numbers are never reused.
  */
@@ -148,6 +155,10 @@ typedef enum onbeat_status {
      * The channel's declared rate does not allow a message yet.
      */
     ONBEAT_RATE_EXCEEDED = 4,
+    /**
+     * No listener is ready: nothing is reserved for the message.
+     */
+    ONBEAT_NOT_RESERVED = 5,
     /**
      * An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
      */
@@ -204,6 +215,52 @@ typedef enum onbeat_class {
      */
     ONBEAT_CLASS_SCHEDULED = 2,
 } onbeat_class;
+
+/**
+ * State of a channel endpoint's stream.
+ */
+typedef enum onbeat_stream_state {
+    /**
+     * SRP does not reserve for it: it is of a run, or `ONBEAT_RESERVE` was not asked for.
+     */
+    ONBEAT_STREAM_UNRESERVED = 0,
+    /**
+     * The reservation service is gone, and looked for.
+     */
+    ONBEAT_STREAM_NO_SERVICE = 1,
+    /**
+     * The link is down, or the neighbour has not been asked yet.
+     */
+    ONBEAT_STREAM_ASKING = 2,
+    /**
+     * Talker: no listener is known. Listener: the talker is known, the VLAN being joined.
+     */
+    ONBEAT_STREAM_ADVERTISED = 3,
+    /**
+     * Bandwidth is reserved.
+     */
+    ONBEAT_STREAM_READY = 4,
+    /**
+     * Bandwidth is reserved for some of the listeners.
+     */
+    ONBEAT_STREAM_READY_FAILED = 5,
+    /**
+     * There are listeners, and none can get the stream.
+     */
+    ONBEAT_STREAM_ASKING_FAILED = 6,
+    /**
+     * It cannot be reserved: `failure_code` and `bridge` say why.
+     */
+    ONBEAT_STREAM_FAILED = 7,
+    /**
+     * No talker is known.
+     */
+    ONBEAT_STREAM_NO_TALKER = 8,
+    /**
+     * The neighbour has SR classes, and not the stream's.
+     */
+    ONBEAT_STREAM_DOMAIN_MISMATCH = 9,
+} onbeat_stream_state;
 
 /**
  * Transport of frames to the network.
@@ -438,6 +495,36 @@ typedef struct onbeat_channel {
     uint8_t pcp;
 } onbeat_channel;
 
+/**
+ * Reservation of a channel endpoint's stream. Later versions may add fields at the end.
+ */
+typedef struct onbeat_reservation {
+    /**
+     * An `onbeat_stream_state`.
+     */
+    uint32_t state;
+    /**
+     * Why it failed (802.1Q Table 46-15), else 0.
+     */
+    uint32_t failure_code;
+    /**
+     * The bridge that says so: two octets of priority, six of its address; else zeros.
+     */
+    uint8_t bridge[8];
+    /**
+     * VLAN identifier of its frames, 0 if unknown.
+     */
+    uint16_t vlan;
+    /**
+     * Priority code point of its frames.
+     */
+    uint8_t pcp;
+    /**
+     * 1 if no neighbour speaks MSRP: it has a share of this host's own port, no more.
+     */
+    uint8_t is_static;
+} onbeat_reservation;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -470,8 +557,8 @@ enum onbeat_status onbeat_talker_open(struct onbeat_context *context,
 void onbeat_talker_close(struct onbeat_talker *talker);
 
 /**
- * Sends the message at `message`. Blocks only while the channel's declared rate is exceeded.
- * `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
+ * Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
+ * with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
  */
 enum onbeat_status onbeat_write(struct onbeat_talker *talker,
                                 const void *message,
@@ -479,7 +566,8 @@ enum onbeat_status onbeat_write(struct onbeat_talker *talker,
 
 /**
  * Like `onbeat_write`, but returns `ONBEAT_RATE_EXCEEDED` instead of blocking; `capture_ns` then
- * gets the instant from which on a message is allowed.
+ * gets the instant from which on a message is allowed. With `ONBEAT_RESERVE` it may also return
+ * `ONBEAT_NOT_RESERVED`.
  */
 enum onbeat_status onbeat_try_write(struct onbeat_talker *talker,
                                     const void *message,
@@ -774,6 +862,22 @@ enum onbeat_status onbeat_declare(struct onbeat_context *context,
  * the run says when it is over. NULL is allowed.
  */
 enum onbeat_status onbeat_stop(struct onbeat_context *context);
+
+/**
+ * How the stream of a talker endpoint stands. `size` is `sizeof(struct onbeat_reservation)` by the
+ * header that the program was compiled with; `out` may be NULL. Takes a lock for a short time: not
+ * for real-time paths. Allocates nothing.
+ */
+enum onbeat_status onbeat_talker_reservation(const struct onbeat_talker *talker,
+                                             size_t size,
+                                             struct onbeat_reservation *out);
+
+/**
+ * The same for a listener endpoint; `out` may be NULL.
+ */
+enum onbeat_status onbeat_listener_reservation(const struct onbeat_listener *listener,
+                                               size_t size,
+                                               struct onbeat_reservation *out);
 
 /**
  * Like `onbeat_talker_counters`, where `out` has `size` octets: `sizeof(struct onbeat_counters)`

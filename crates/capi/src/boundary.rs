@@ -23,6 +23,8 @@ pub enum onbeat_status {
     OnbeatTimedOut = 3,
     /// The channel's declared rate does not allow a message yet.
     OnbeatRateExceeded = 4,
+    /// No listener is ready: nothing is reserved for the message.
+    OnbeatNotReserved = 5,
     /// An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
     OnbeatEArgument = -1,
     /// There is no run coordinator, or it is gone.
@@ -45,12 +47,13 @@ pub enum onbeat_status {
 }
 
 /// Every status with its meaning in a few words.
-const MEANINGS: [(onbeat_status, &CStr); 14] = [
+const MEANINGS: [(onbeat_status, &CStr); 15] = [
     (onbeat_status::OnbeatOk, c"done"),
     (onbeat_status::OnbeatStopped, c"the run is over"),
     (onbeat_status::OnbeatEmpty, c"there is no message"),
     (onbeat_status::OnbeatTimedOut, c"no message came in time"),
     (onbeat_status::OnbeatRateExceeded, c"the declared rate does not allow a message yet"),
+    (onbeat_status::OnbeatNotReserved, c"nothing is reserved for the message"),
     (onbeat_status::OnbeatEArgument, c"an argument is not valid"),
     (onbeat_status::OnbeatECoordinator, c"there is no run coordinator, or it is gone"),
     (onbeat_status::OnbeatERefused, c"the description does not allow it"),

@@ -2,6 +2,7 @@
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value, wanted};
 use crate::context::onbeat;
+use crate::reservation::onbeat_reservation;
 use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
 use library::context::{Listener, Talker};
 use library::coordinator::client::SetupError;
@@ -38,6 +39,13 @@ impl onbeat_talker {
         self.end.io().inner().check_owner()?;
         Ok(self.end.log().shared().counters().into())
     }
+
+    /// How its stream stands.
+    pub(crate) fn reservation(&self) -> Result<onbeat_reservation, Failure> {
+        let io = self.end.io().inner();
+        io.check_owner()?;
+        Ok(io.reservation().into())
+    }
 }
 
 impl onbeat_listener {
@@ -45,6 +53,13 @@ impl onbeat_listener {
     pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
         self.end.io().inner().check_owner()?;
         Ok(self.end.log().shared().counters().into())
+    }
+
+    /// How its stream stands.
+    pub(crate) fn reservation(&self) -> Result<onbeat_reservation, Failure> {
+        let io = self.end.io().inner();
+        io.check_owner()?;
+        Ok(io.reservation().into())
     }
 
     /// What was known of the last message that was handed over.
@@ -234,8 +249,8 @@ pub unsafe extern "C" fn onbeat_talker_close(talker: *mut onbeat_talker) {
     }
 }
 
-/// Sends the message at `message`. Blocks only while the channel's declared rate is exceeded.
-/// `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
+/// Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
+/// with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`; `message` is NULL or valid for reading the
@@ -259,7 +274,8 @@ pub unsafe extern "C" fn onbeat_write(
 }
 
 /// Like `onbeat_write`, but returns `ONBEAT_RATE_EXCEEDED` instead of blocking; `capture_ns` then
-/// gets the instant from which on a message is allowed.
+/// gets the instant from which on a message is allowed. With `ONBEAT_RESERVE` it may also return
+/// `ONBEAT_NOT_RESERVED`.
 ///
 /// # Safety
 /// As for `onbeat_write`.
@@ -275,6 +291,7 @@ pub unsafe extern "C" fn onbeat_try_write(
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let (at, status) = match talker.end.try_write(message)? {
+            Written::NotReserved => return Ok(onbeat_status::OnbeatNotReserved),
             Written::Sent { capture } => (capture, onbeat_status::OnbeatOk),
             Written::RateExceeded { until } => (until, onbeat_status::OnbeatRateExceeded),
         };

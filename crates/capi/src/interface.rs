@@ -5,7 +5,7 @@ use crate::context::onbeat;
 use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use library::context::Context;
 use library::interface::{InterfaceContext, InterfaceOptions, InterfaceSettings, TransportKind};
-use onbeat_model::system::{Class, rate_tolerance};
+use onbeat_model::system::{Class, ReservationMode, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::talker::ChannelParameters;
@@ -108,13 +108,18 @@ pub const ONBEAT_TRACE: u32 = 8;
 pub const ONBEAT_FOLLOW_SCHEDULE: u32 = 16;
 /// Lets the kernel launch the frames of `onbeat_write_at` (SO_TXTIME).
 pub const ONBEAT_LAUNCH_TIME: u32 = 32;
+/// Reserves bandwidth for each channel by SRP: opening an endpoint asks the reservation service of
+/// the interface (`onbeat srp serve`), or mrpd; a talker's writes wait while nothing is reserved;
+/// VLAN and priority are those of the network. Transports packet and xdp, tagged frames.
+pub const ONBEAT_RESERVE: u32 = 64;
 /// All of them; a later version may give the others a meaning.
 const FLAGS: u32 = ONBEAT_UNTAGGED
     | ONBEAT_BUSY_POLL
     | ONBEAT_TIMESTAMPS
     | ONBEAT_TRACE
     | ONBEAT_FOLLOW_SCHEDULE
-    | ONBEAT_LAUNCH_TIME;
+    | ONBEAT_LAUNCH_TIME
+    | ONBEAT_RESERVE;
 
 const CLASSES: [(onbeat_class, Class); 3] = [
     (onbeat_class::OnbeatClassA, Class::A),
@@ -164,6 +169,9 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     };
     if interface.clock_error_ns != 0 {
         settings.clock_error = Span::from_ns(interface.clock_error_ns);
+    }
+    if has(ONBEAT_RESERVE) {
+        settings.reservation = ReservationMode::Srp;
     }
     settings.trace = has(ONBEAT_TRACE);
     settings.break_at = (interface.break_ns > 0).then(|| Span::from_ns(interface.break_ns));

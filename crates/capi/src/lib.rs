@@ -8,5 +8,6 @@ mod boundary;
 mod channel;
 mod context;
 mod interface;
+mod reservation;
 mod sized;
 mod version;

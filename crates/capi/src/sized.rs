@@ -5,6 +5,7 @@ use crate::boundary::{Failure, entry, onbeat_status, shared, wanted};
 use crate::channel::{onbeat_counters, onbeat_listener, onbeat_message, onbeat_talker};
 use crate::context::onbeat;
 use crate::interface::{declare, onbeat_channel, onbeat_interface, open};
+use crate::reservation::onbeat_reservation;
 use std::mem::{MaybeUninit, offset_of};
 
 /// What version 0.1 had of each structure, in octets.
@@ -30,6 +31,8 @@ unsafe impl Plain for onbeat_counters {}
 unsafe impl Plain for onbeat_message {}
 // SAFETY: as the trait wants them.
 unsafe impl Plain for onbeat_interface {}
+// SAFETY: as the trait wants them.
+unsafe impl Plain for onbeat_reservation {}
 // SAFETY: as the trait wants them.
 unsafe impl Plain for onbeat_channel {}
 

@@ -288,7 +288,7 @@ fn the_papers_talker_and_listener_run_and_log() {
 }
 
 #[test]
-fn a_reservation_on_an_interface_is_refused_in_one_line_and_the_program_ends() {
+fn without_a_reservation_service_one_line_says_how_to_start_it_and_the_program_ends() {
     let Some((left, _right)) = network() else { return };
     for name in ["first_talker", "first_listener"] {
         let source = format!("{name}.c");
@@ -296,7 +296,8 @@ fn a_reservation_on_an_interface_is_refused_in_one_line_and_the_program_ends() {
         let directory = directory(&format!("srp-{name}"));
         let output = checked(left.command(built, &[]).current_dir(directory));
         let said = text(&output.stderr);
-        assert_eq!(said.matches("stream reservation is not available yet").count(), 1, "{said}");
+        let how = "start it with `onbeat srp serve --interface ";
+        assert_eq!(said.matches(how).count(), 1, "{said}");
     }
 }
 
@@ -395,10 +396,10 @@ fn an_interface_that_is_not_there_is_named_and_nothing_crashes() {
 }
 
 #[test]
-fn reservations_are_refused_on_interfaces_channel_by_channel() {
+fn each_channel_that_cannot_be_reserved_says_so() {
     let Some((_, output)) = local("reservation") else { return };
     let said = text(&output.stderr);
-    assert_eq!(said.matches("stream reservation is not available yet").count(), 2, "{said}");
+    assert_eq!(said.matches("has no reservation service").count(), 2, "{said}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn page_of(name: &str) -> PathBuf {
 
 /// The functions of onbeat.h by what they are for. A family's page is called as its first function,
 /// and installed for the others as well.
-const FAMILIES: [(&str, &str); 14] = [
+const FAMILIES: [(&str, &str); 15] = [
     ("take part in a run", "onbeat_open onbeat_start onbeat_close"),
     (
         "use channels on an interface, without a run",
@@ -46,6 +46,10 @@ const FAMILIES: [(&str, &str); 14] = [
         "counters of channel endpoints",
         "onbeat_talker_counters onbeat_listener_counters onbeat_talker_counters_sized \
          onbeat_listener_counters_sized",
+    ),
+    (
+        "how the streams of channel endpoints are reserved",
+        "onbeat_talker_reservation onbeat_listener_reservation",
     ),
     ("read the network clock and sleep by it", "onbeat_now onbeat_sleep_until onbeat_machine_time"),
     ("let work take its time", "onbeat_work onbeat_work_until"),
