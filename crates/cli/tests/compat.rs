@@ -53,7 +53,7 @@ command = ["build/right"{arguments}]
 }
 
 /// A system with two of `compat/tests` as its programs.
-fn system(description: &str, left: &str, right: &str, flags: &[&str]) -> TestSystem {
+pub(crate) fn system(description: &str, left: &str, right: &str, flags: &[&str]) -> TestSystem {
     let system = TestSystem::new(description);
     let compat = root().join("compat");
     let build = system.path().join("compat");

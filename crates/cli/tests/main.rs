@@ -74,6 +74,7 @@ mod sanitizers;
 mod sim;
 mod simulate;
 mod sources;
+mod srp;
 mod stat;
 mod tfg;
 mod tfg_chains;
