@@ -558,7 +558,8 @@ void onbeat_talker_close(struct onbeat_talker *talker);
 
 /**
  * Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
- * with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
+ * with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL,
+ * gets the capture time. Allocates nothing.
  */
 enum onbeat_status onbeat_write(struct onbeat_talker *talker,
                                 const void *message,

@@ -250,7 +250,8 @@ pub unsafe extern "C" fn onbeat_talker_close(talker: *mut onbeat_talker) {
 }
 
 /// Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
-/// with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
+/// with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL,
+/// gets the capture time. Allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`; `message` is NULL or valid for reading the

@@ -17,6 +17,7 @@ use onbeat_report::grid::{grid, right, ruled};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 pub(super) const HELP: &str = "Examples:
@@ -29,6 +30,9 @@ and no mrpd runs here. docs/reservation.md explains the states.";
 
 /// How often `--watch` shows it.
 const REFRESH: Span = Span::from_s(1);
+/// Where the kernel lists Unix sockets, and the most octets of the list.
+const SOCKETS: &str = "/proc/net/unix";
+const SOCKETS_OCTETS: u64 = 64 << 20;
 /// Moves to the upper left corner of a terminal and clears what is below.
 const HOME: &str = "\x1b[H\x1b[J";
 const HEADINGS: [&str; 9] =
@@ -92,7 +96,7 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
 fn look(interface: Option<&str>) -> anyhow::Result<Vec<Seen>> {
     let names = match interface {
         Some(name) => vec![name.to_owned()],
-        None => services(&std::fs::read_to_string("/proc/net/unix").context("/proc/net/unix")?),
+        None => services(&sockets()?),
     };
     let mut seen = Vec::new();
     for interface in names {
@@ -119,6 +123,13 @@ fn look(interface: Option<&str>) -> anyhow::Result<Vec<Seen>> {
         }
     }
     Ok(seen)
+}
+
+/// The table of this network namespace's Unix sockets.
+fn sockets() -> anyhow::Result<String> {
+    let octets = onbeat::regular::read(Path::new(SOCKETS), SOCKETS_OCTETS).context(SOCKETS)?;
+    // Names may be any octets; those of services are text.
+    Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
 /// The streams that mrpd knows. Which end is this host's it does not say: the talker's is shown.

@@ -2,8 +2,8 @@
  *   srp_end talk|listen INTERFACE STREAM SIZE COUNT FIRST_MS LIMIT_MS
  * A talker writes COUNT messages, 0 for no end, one each 2 ms, and stops when a write waits longer
  * than the limit. A listener reads COUNT messages, and stops when none comes for so long. For the
- * first message the limit is FIRST_MS. Either prints "first" after its first message, and at its end how many there were and how its stream
- * stands.
+ * first message the limit is FIRST_MS. Either prints "first" after its first message, and at its
+ * end how many there were and how its stream stands.
  * SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "common.h"
 

@@ -1,7 +1,7 @@
 //! The participant of a host's interface without I/O: programs ask, the neighbour answers.
 //!
 //! Where the neighbour speaks MSRP, talkers wait for its listeners. Where it says nothing for
-//! [`ANSWER`], nobody on the way reserves: then the host's own port is all that there is to
+//! [`ANSWER`], no bridge on the way reserves: then the host's own port is all that there is to
 //! reserve, and a talker gets its share of it at once, or never. In both cases the talkers of the
 //! host together get no more than the port's share.
 
@@ -258,8 +258,10 @@ impl SrpHost {
     }
 
     fn talker_of(&self, stream: StreamId) -> Option<&Client> {
-        let is_it = |client: &&Client| matches!(client.wanted, Wanted::Talker(offer) if offer.stream == stream);
-        self.clients.values().find(is_it)
+        self.clients.values().find(|client| match client.wanted {
+            Wanted::Talker(offer) => offer.stream == stream,
+            Wanted::Listener(_) => false,
+        })
     }
 
     fn remove(&mut self, now: NetTime, id: ClientId) {

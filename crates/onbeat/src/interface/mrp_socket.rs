@@ -1,4 +1,4 @@
-//! A port's way to its link for MSRP and MVRP: a packet socket that gets their frames and no others.
+//! A port's way to its link for MSRP and MVRP: a packet socket that gets their frames only.
 
 use crate::interface::{Interface, option, packet};
 use onbeat_runtime::mrp::{MrpApplication, frame, pdu_of};
