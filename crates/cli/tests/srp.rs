@@ -1,7 +1,7 @@
 //! Stream reservation on interfaces: programs, the service of their host, a bridge and a neighbour
 //! that says nothing, in network namespaces; and what Wireshark makes of their frames.
 
-use crate::common::{TestSystem, onbeat, run, two_hosts};
+use crate::common::{TestSystem, onbeat, root, run, two_hosts};
 use onbeat_testkit::{Need, bridged, cable, not_run, within};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, kill_process};
@@ -105,7 +105,11 @@ fn status_when(host: &OwnedFd, is_so: impl Fn(&Value) -> bool) -> (Value, i32) {
 }
 
 fn serve(host: &OwnedFd, more: &[&str]) -> Process {
-    let arguments = [&["srp", "serve", "--interface", "eth0"], more].concat();
+    serve_on(host, "eth0", more)
+}
+
+fn serve_on(host: &OwnedFd, interface: &str, more: &[&str]) -> Process {
+    let arguments = [&["srp", "serve", "--interface", interface], more].concat();
     let service = Process::onbeat(host, &arguments);
     status_when(host, |said| !said.is_null());
     service
@@ -305,6 +309,48 @@ fn the_papers_programs_reserve_on_interfaces_unchanged() {
     // 8 octets of class A to the listener's port, for as long as both were there.
     assert_eq!(reserved(&lines).first(), Some(&("p1".into(), "A".into(), SMALL_BPS)));
     assert_eq!(reserved(&lines).last(), Some(&("p1".into(), "A".into(), 0)));
+}
+
+/// Listings 11, 12 and 13 as they are printed, in Timed C, on an interface with the name that they
+/// have in them.
+#[test]
+fn the_papers_listings_reserve_on_interfaces_unchanged() {
+    let hosts = match cable() {
+        Ok(hosts) => hosts,
+        Err(why) => return not_run(Need::Namespaces, why),
+    };
+    let system = TestSystem::new("");
+    let from = root().join("examples/02-federated-timed-c");
+    std::fs::copy(from.join("manifest.h"), system.path().join("manifest.h")).expect("copied");
+    for name in ["talker", "listener"] {
+        let source = format!("{name}.c");
+        std::fs::copy(from.join(&source), system.path().join(&source)).expect("copied");
+        run(&["cc", &source, "-o", name], system.path(), 0);
+    }
+    let services: Vec<_> = hosts
+        .iter()
+        .map(|host| {
+            for change in ["down", "name enp2s0.2", "up"] {
+                let interface = if change == "up" { "enp2s0.2" } else { "eth0" };
+                let command = format!("ip link set {interface} {change}");
+                within(host, || onbeat_testkit::run(&command)).expect("an interface");
+            }
+            serve_on(host, "enp2s0.2", &["--rate", "1Gb/s"])
+        })
+        .collect();
+    let start = |host: &OwnedFd, name: &str| {
+        let mut command = Command::new("stdbuf");
+        command.args(["-oL", &format!("./{name}")]).current_dir(system.path());
+        Process::start(host, command)
+    };
+    let mut talker = start(&hosts[0], "talker");
+    talker.line("Using SRP");
+    let mut listener = start(&hosts[1], "listener");
+    listener.line("Counter received! -> 0");
+    talker.line("0: written");
+    assert_eq!(status(&hosts[0]).1, 0);
+    drop((talker, listener));
+    services.into_iter().for_each(|service| drop(service.end()));
 }
 
 #[test]

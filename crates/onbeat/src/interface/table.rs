@@ -107,7 +107,7 @@ impl ChannelTable {
             false => ReservationMode::Plan,
         };
         let system = system.name.clone();
-        (ends.len() <= MAX_CHANNELS).then(|| Self { system, host, reservation, ends })
+        (ends.len() <= MAX_CHANNELS).then_some(Self { system, host, reservation, ends })
     }
 }
 
