@@ -4,6 +4,9 @@
 --   wireshark -X lua_script:wireshark/onbeat.lua FILE
 --
 -- or copied into Wireshark's folder of personal Lua plugins (Help, About, Folders).
+--
+-- A frame does not say whether its message has a trailer (docs/integrity.md): the preferences name
+-- the streams that have one, by their ids in hexadecimal, or `all`.
 
 local EF_STREAM = 0x7f
 local HEADER = 24
@@ -24,10 +27,44 @@ local fields = {
   acknowledged_instance = ProtoField.uint8("onbeat.acknowledged_instance",
     "Acknowledged message: instance"),
   acknowledged = ProtoField.uint16("onbeat.acknowledged", "Acknowledged message: number"),
-  length = ProtoField.uint16("onbeat.length", "Message length"),
+  length = ProtoField.uint16("onbeat.length", "Stream data length"),
   message = ProtoField.bytes("onbeat.message", "Message"),
+  key = ProtoField.uint8("onbeat.key", "Key number"),
+  counter = ProtoField.uint64("onbeat.counter", "Counter"),
+  epoch = ProtoField.uint64("onbeat.epoch", "Epoch of the talker", base.HEX),
+  tag = ProtoField.bytes("onbeat.tag", "Authentication tag"),
+  crc = ProtoField.uint32("onbeat.crc", "CRC", base.HEX),
 }
 onbeat.fields = fields
+onbeat.prefs.crc = Pref.string("Streams with a CRC", "", "Stream ids in hexadecimal, or all")
+onbeat.prefs.authenticated = Pref.string("Authenticated streams", "",
+  "Stream ids in hexadecimal, or all")
+
+-- Whether a preference names the stream, given as 16 digits.
+local function names(preference, stream)
+  if preference == "all" then return true end
+  for word in preference:gmatch("%x+") do
+    if string.rep("0", 16 - #word) .. word:lower() == stream then return true end
+  end
+  return false
+end
+
+-- Shows the trailer at the end of the stream data, and gives its length.
+local function trailer(tree, data, stream)
+  local from = data:len()
+  if names(onbeat.prefs.authenticated, stream) and from >= 32 then
+    from = from - 32
+    tree:add(fields.key, data(from, 1))
+    tree:add(fields.counter, data(from + 2, 6))
+    tree:add(fields.epoch, data(from + 8, 8))
+    tree:add(fields.tag, data(from + 16, 16))
+  elseif names(onbeat.prefs.crc, stream) and from >= 8 then
+    from = from - 8
+    tree:add(fields.counter, data(from, 4), UInt64(data(from, 4):uint()))
+    tree:add(fields.crc, data(from + 4, 4))
+  end
+  return data:len() - from
+end
 
 function onbeat.dissector(buffer, packet, root)
   if buffer:len() < HEADER then return 0 end
@@ -54,7 +91,10 @@ function onbeat.dissector(buffer, packet, root)
   if instance > 0 then number = number + 256 * buffer(23, 1):uint() end
   tree:add(fields.number, buffer(23, 1), number)
   local length = math.min(buffer(20, 2):uint(), buffer:len() - HEADER)
-  if length > 0 then tree:add(fields.message, buffer(HEADER, length)) end
+  if length > 0 then
+    local message = length - trailer(tree, buffer(HEADER, length), tostring(buffer(4, 8)))
+    if message > 0 then tree:add(fields.message, buffer(HEADER, message)) end
+  end
   packet.cols.info = string.format("Stream 0x%s, message %d", tostring(buffer(4, 8)), number)
   return HEADER + length
 end

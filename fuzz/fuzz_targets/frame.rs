@@ -19,6 +19,8 @@ fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
         vlan: 2,
         pcp: 3,
         size: Octets::new(size as u32),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_ms(1),
         tolerance: Span::ZERO,
         fixed_delay: Span::from_ms(2),

@@ -17,7 +17,8 @@ const NAMED_MAX: usize = 8;
 
 /// One frame per interval, as it is on the wire (802.1Q-2018 34.4), rounded up.
 pub(crate) fn true_rate(channel: &Channel) -> BitRate {
-    let bits = u128::from(frame::on_wire(frame::of_channel(channel.size)).get()) * 8;
+    let bits =
+        u128::from(frame::on_wire(frame::of_channel(channel.stream_data_length())).get()) * 8;
     let interval_ns = channel.interval.as_ns() as u128;
     let bps = (bits * 1_000_000_000).div_ceil(interval_ns);
     BitRate::from_bps(u64::try_from(bps).expect("a frame each nanosecond fits"))
@@ -30,7 +31,7 @@ fn tspec_rate(channel: &Channel) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
     let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
     let frames = interval_ns.div_ceil(period_ns).max(1);
-    let frame = frame::of_channel(channel.size);
+    let frame = frame::of_channel(channel.stream_data_length());
     reservation::tspec_rate(frame, frames, interval, Octets::default())
 }
 

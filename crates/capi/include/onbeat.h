@@ -353,6 +353,26 @@ typedef struct onbeat_counters {
      * Messages with a capture time later than the clocks allow.
      */
     uint64_t rejected_future;
+    /**
+     * Messages whose CRC does not fit.
+     */
+    uint64_t rejected_damaged;
+    /**
+     * Messages whose tag does not fit: of somebody without the key, or repeated after 4 s.
+     */
+    uint64_t rejected_not_authentic;
+    /**
+     * Messages that name a key which this end does not have.
+     */
+    uint64_t rejected_unknown_key;
+    /**
+     * Authentic messages that were repeated.
+     */
+    uint64_t rejected_replayed;
+    /**
+     * Authentic messages of before this end was opened, or of an earlier start of the talker.
+     */
+    uint64_t rejected_stale;
 } onbeat_counters;
 
 /**
@@ -445,6 +465,10 @@ typedef struct onbeat_interface {
      * Path of the delay log; NULL means none.
      */
     const char *log;
+    /**
+     * Path of the file of keys; NULL means what the environment names.
+     */
+    const char *key_file;
 } onbeat_interface;
 
 /**
@@ -493,6 +517,18 @@ typedef struct onbeat_channel {
      * Priority code point; 0 means the class's.
      */
     uint8_t pcp;
+    /**
+     * Nothing: version 0.1 had padding here, which may hold anything.
+     */
+    uint8_t reserved[5];
+    /**
+     * An `onbeat_integrity`.
+     */
+    uint32_t integrity;
+    /**
+     * Readers accept frames of this station only; zeros mean of any.
+     */
+    uint8_t talker_address[6];
 } onbeat_channel;
 
 /**
@@ -856,6 +892,15 @@ enum onbeat_status onbeat_open_interface(const struct onbeat_interface *interfac
  */
 enum onbeat_status onbeat_declare(struct onbeat_context *context,
                                   const struct onbeat_channel *channel);
+
+/**
+ * Reads the keys of authenticated channels again, from where they were read; each endpoint uses
+ * them from its next message on. No message is lost as long as talkers and listeners have the key
+ * that is written with in common. `ONBEAT_E_REFUSED` when they cannot be read: then they stay as
+ * they are. On the emulated networks of a run it does nothing. May block and allocate: not for a
+ * thread with deadlines.
+ */
+enum onbeat_status onbeat_reload_keys(struct onbeat_context *context);
 
 /**
  * Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later

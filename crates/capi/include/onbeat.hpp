@@ -151,6 +151,18 @@ struct Interface {
     Duration break_after{};
     /** Where the delay log goes; empty means nowhere. */
     std::string log{};
+    /** The file of keys; empty means what the environment names. */
+    std::string key_file{};
+};
+
+/** What a channel's frames carry behind the message. */
+enum class Integrity : std::uint32_t {
+    /** Nothing. */
+    none = ONBEAT_INTEGRITY_NONE,
+    /** A counter and a CRC of 32 bits. */
+    crc = ONBEAT_INTEGRITY_CRC,
+    /** A counter and a tag of 128 bits, made with a key that both ends have. */
+    authenticated = ONBEAT_INTEGRITY_AUTHENTICATED,
 };
 
 /** What both ends of a channel agree on: a row of the manifest. */
@@ -175,6 +187,10 @@ struct Channel {
     std::uint16_t vlan = 0;
     /** Priority code point; 0 means the class's. */
     std::uint8_t pcp = 0;
+    /** What readers check messages by. */
+    Integrity integrity = Integrity::none;
+    /** Readers accept frames of this station only; zeros mean of any. */
+    std::array<std::uint8_t, 6> talker_address{};
 };
 
 namespace detail {
@@ -228,6 +244,9 @@ inline onbeat_channel channel(const Channel &from) noexcept {
     to.fixed_delay_ns = from.fixed_delay.count();
     to.vlan = from.vlan;
     to.pcp = from.pcp;
+    to.integrity = static_cast<std::uint32_t>(from.integrity);
+    for (std::size_t at = 0; at < from.talker_address.size(); at++)
+        to.talker_address[at] = from.talker_address[at];
     return to;
 }
 
@@ -289,18 +308,20 @@ public:
         settings.clock_error_ns = interface.clock_error.count();
         settings.break_ns = interface.break_after.count();
         settings.log = interface.log.empty() ? nullptr : interface.log.c_str();
+        settings.key_file = interface.key_file.empty() ? nullptr : interface.key_file.c_str();
         std::vector<onbeat_channel> rows;
         for (const Channel &channel : channels)
             rows.push_back(detail::channel(channel));
         ::onbeat_context *context = nullptr;
-        detail::must(onbeat_open_interface(&settings, rows.data(), rows.size(), &context));
+        detail::must(onbeat_open_interface_sized(&settings, sizeof settings, rows.data(),
+                                                 sizeof(onbeat_channel), rows.size(), &context));
         context_.reset(context);
     }
 
     /** Makes one more channel known to a program on an interface: onbeat_declare. Throws. */
     void declare(const Channel &channel) {
         const onbeat_channel row = detail::channel(channel);
-        detail::must(onbeat_declare(native(), &row));
+        detail::must(onbeat_declare_sized(native(), &row, sizeof row));
     }
 
     /** Ends set-up and waits for the common start: onbeat_start. */
@@ -347,6 +368,9 @@ public:
                   Duration timeout) {
         return detail::check(onbeat_select(native(), listeners, count, timeout.count(), &index));
     }
+
+    /** Reads the keys of authenticated channels again: onbeat_reload_keys. Throws. */
+    void reload_keys() { detail::must(onbeat_reload_keys(native())); }
 
     /** Makes all waiting calls on an interface return Status::stopped; for signal handlers too:
      * onbeat_stop. */

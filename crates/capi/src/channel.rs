@@ -11,7 +11,7 @@ use library::shared_log::Counters;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
-use onbeat_runtime::channel_io::Timeout;
+use onbeat_runtime::channel_io::{Reason, Timeout};
 use onbeat_runtime::meeting::rendezvous;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -152,13 +152,22 @@ pub struct onbeat_counters {
     pub rejected_talker: u64,
     /// Messages with a capture time later than the clocks allow.
     pub rejected_future: u64,
+    /// Messages whose CRC does not fit.
+    pub rejected_damaged: u64,
+    /// Messages whose tag does not fit: of somebody without the key, or repeated after 4 s.
+    pub rejected_not_authentic: u64,
+    /// Messages that name a key which this end does not have.
+    pub rejected_unknown_key: u64,
+    /// Authentic messages that were repeated.
+    pub rejected_replayed: u64,
+    /// Authentic messages of before this end was opened, or of an earlier start of the talker.
+    pub rejected_stale: u64,
 }
 
 impl From<Counters> for onbeat_counters {
     fn from(counted: Counters) -> Self {
         let Counters { sent, received, lost, late, duplicate, rate_exceeded, .. } = counted;
-        let [rejected_shape, rejected_stream, rejected_size, rejected_talker, rejected_future] =
-            counted.rejected;
+        let rejected = |reason: Reason| counted.rejected[reason as usize];
         Self {
             sent,
             received,
@@ -166,11 +175,16 @@ impl From<Counters> for onbeat_counters {
             late,
             duplicate,
             rate_exceeded,
-            rejected_shape,
-            rejected_stream,
-            rejected_size,
-            rejected_talker,
-            rejected_future,
+            rejected_shape: rejected(Reason::Shape),
+            rejected_stream: rejected(Reason::Stream),
+            rejected_size: rejected(Reason::Size),
+            rejected_talker: rejected(Reason::Talker),
+            rejected_future: rejected(Reason::Future),
+            rejected_damaged: rejected(Reason::Damaged),
+            rejected_not_authentic: rejected(Reason::NotAuthentic),
+            rejected_unknown_key: rejected(Reason::UnknownKey),
+            rejected_replayed: rejected(Reason::Replayed),
+            rejected_stale: rejected(Reason::Stale),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Channels on an interface of this host, without a run.
 
-use crate::boundary::{Failure, onbeat_status, store, text, wanted};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, wanted};
 use crate::context::onbeat;
 use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use library::context::Context;
 use library::interface::{InterfaceContext, InterfaceOptions, InterfaceSettings, TransportKind};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::system::{Class, ReservationMode, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -39,6 +40,19 @@ pub enum onbeat_transport {
     OnbeatUdp6 = 3,
 }
 
+/// What a channel's frames carry behind the message.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
+pub enum onbeat_integrity {
+    /// Nothing.
+    OnbeatIntegrityNone = 0,
+    /// A counter and a CRC of 32 bits.
+    OnbeatIntegrityCrc = 1,
+    /// A counter and a tag of 128 bits, made with a key that both ends have.
+    OnbeatIntegrityAuthenticated = 2,
+}
+
 /// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked. Later
 /// versions may add fields at the end, which only `onbeat_open_interface_sized` and
 /// `onbeat_declare_sized` look at.
@@ -66,6 +80,12 @@ pub struct onbeat_channel {
     pub vlan: u16,
     /// Priority code point; 0 means the class's.
     pub pcp: u8,
+    /// Nothing: version 0.1 had padding here, which may hold anything.
+    pub reserved: [u8; 5],
+    /// An `onbeat_integrity`.
+    pub integrity: u32,
+    /// Readers accept frames of this station only; zeros mean of any.
+    pub talker_address: [u8; 6],
 }
 
 /// An interface and its settings. All fields but `name` may be zero. Later versions may add
@@ -93,6 +113,8 @@ pub struct onbeat_interface {
     pub break_ns: i64,
     /// Path of the delay log; NULL means none.
     pub log: *const c_char,
+    /// Path of the file of keys; NULL means what the environment names.
+    pub key_file: *const c_char,
 }
 
 /// Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
@@ -131,6 +153,12 @@ const TRANSPORTS: [(onbeat_transport, TransportKind); 4] = [
     (onbeat_transport::OnbeatXdp, TransportKind::Xdp),
     (onbeat_transport::OnbeatUdp4, TransportKind::Udp4),
     (onbeat_transport::OnbeatUdp6, TransportKind::Udp6),
+];
+
+const INTEGRITIES: [(onbeat_integrity, Integrity); 3] = [
+    (onbeat_integrity::OnbeatIntegrityNone, Integrity::None),
+    (onbeat_integrity::OnbeatIntegrityCrc, Integrity::Crc),
+    (onbeat_integrity::OnbeatIntegrityAuthenticated, Integrity::Authenticated),
 ];
 
 /// # Safety
@@ -179,6 +207,11 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
         // SAFETY: the caller's promise.
         settings.log = Some(unsafe { text(interface.log, "interface->log") }?.into());
     }
+    if !interface.key_file.is_null() {
+        // SAFETY: the caller's promise.
+        settings.key_file =
+            Some(unsafe { text(interface.key_file, "interface->key_file") }?.into());
+    }
     Ok(settings)
 }
 
@@ -194,6 +227,9 @@ pub(crate) unsafe fn declare(
     let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
     let other = || Failure::argument(format!("`{at}traffic_class` is not an onbeat_class"));
     let &(_, class) = known.ok_or_else(other)?;
+    let known = INTEGRITIES.iter().find(|(number, _)| *number as u32 == channel.integrity);
+    let other = || Failure::argument(format!("`{at}integrity` is not an onbeat_integrity"));
+    let &(_, integrity) = known.ok_or_else(other)?;
     let Context::Interface(context) = context else {
         let what = "`context` is a run's, where the description declares the channels";
         return Err(Failure::argument(what));
@@ -209,6 +245,8 @@ pub(crate) unsafe fn declare(
             vlan: if channel.vlan == 0 { DEFAULT_VLAN } else { channel.vlan },
             pcp: if channel.pcp == 0 { class.default_pcp() } else { channel.pcp },
             size: Octets::new(channel.size),
+            integrity,
+            talker_address: Some(MacAddress(channel.talker_address)).filter(|a| a.0 != [0; 6]),
             interval,
             tolerance: rate_tolerance(interval, channel.burst),
             fixed_delay: or(channel.fixed_delay_ns, class.fixed_delay()),
@@ -279,6 +317,23 @@ pub unsafe extern "C" fn onbeat_declare(
 ) -> onbeat_status {
     // SAFETY: the caller's promise.
     unsafe { onbeat_declare_sized(context, channel, first::CHANNEL) }
+}
+
+/// Reads the keys of authenticated channels again, from where they were read; each endpoint uses
+/// them from its next message on. No message is lost as long as talkers and listeners have the key
+/// that is written with in common. `ONBEAT_E_REFUSED` when they cannot be read: then they stay as
+/// they are. On the emulated networks of a run it does nothing. May block and allocate: not for a
+/// thread with deadlines.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open` or `onbeat_open_interface`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_reload_keys(context: *mut onbeat) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { shared(context, "context") }?.0.reload_keys()?;
+        Ok(onbeat_status::OnbeatOk)
+    })
 }
 
 /// Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later

@@ -5,10 +5,12 @@
 //! streams as [`onbeat_runtime::wire`] makes them, noise as UDP over IPv4.
 
 use etherparse::PacketBuilder;
+use onbeat_model::integrity::Integrity;
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, NoiseId, PortId, System};
 use onbeat_model::units::{MacAddress, StreamId, frame};
 use onbeat_net::{FlowRef, Transmission};
 use onbeat_run::netns::ipv4_of;
+use onbeat_runtime::integrity::{Epoch, KeyRing, Seal, Stamp};
 use onbeat_runtime::wire;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -109,15 +111,22 @@ impl<'a, W: Write> Capture<'a, W> {
             timestamp: capture.as_ns() as u32,
             meeting: 0,
         };
-        let length = match sent.flow {
-            FlowRef::Channel(id) => self.system.channel(id).size.get() as usize,
-            _ => without_fcs(sent.octets).saturating_sub(wire::HEADERS),
+        let (length, integrity) = match sent.flow {
+            FlowRef::Channel(id) => {
+                let channel = self.system.channel(id);
+                (channel.size.get() as usize, channel.integrity)
+            }
+            _ => (without_fcs(sent.octets).saturating_sub(wire::HEADERS), Integrity::None),
         };
+        let keys = || KeyRing::of_runs().of_stream(identity.stream_id);
+        let keys = (integrity == Integrity::Authenticated).then(keys);
+        let seal = Seal::new(integrity, keys, Epoch(1)).expect("there are keys");
+        let stamp = Stamp { capture_ns: capture.as_ns(), counter: u64::from(sent.sequence) };
         self.value.clear();
         self.value.extend_from_slice(&u64::from(sent.sequence).to_le_bytes());
         self.value.resize(length, 0);
         let mut octets = vec![0; without_fcs(sent.octets).max(wire::MIN_FRAME)];
-        let written = wire::emit(&header, &self.value, &mut octets);
+        let written = seal.emit(&header, &self.value, stamp, &mut octets);
         assert_eq!(written, octets.len(), "the engine counts this frame otherwise");
         octets
     }

@@ -270,13 +270,14 @@ mod tests {
     #[test]
     fn each_end_shows_what_can_happen_at_it() {
         let talker = Counters { sent: 5, rate_exceeded: 2, ..Counters::default() };
-        let listener = Counters { received: 4, lost: 1, rejected: [3, 0, 1, 5, 2], ..talker };
+        let listener =
+            Counters { received: 4, lost: 1, rejected: [3, 0, 1, 5, 2, 0, 4, 0, 0, 0], ..talker };
         let ends = [end("c", Role::Talker, talker), end("c", Role::Listener, listener)];
         let text = table(&ends, None);
         let words: Vec<Vec<_>> =
             text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words[0].join(" "), "arm 42 c talker 5 - - - - - 2 -");
-        let rejected = "3 shape, 1 size, 5 talker 02:00:00:00:00:07, 2 future";
+        let rejected = "3 shape, 1 size, 5 talker 02:00:00:00:00:07, 2 future, 4 not_authentic";
         assert_eq!(words[1].join(" "), format!("arm 42 c listener - 4 1 0 0 {rejected} - 0"));
         let document: Value = serde_json::from_str(&json(&ends, &[], None)).expect("JSON");
         assert_eq!(document["ends"], document["endpoints"], "the old name");

@@ -19,6 +19,10 @@ mod federate;
 mod frame;
 #[path = "../../../fuzz/fuzz_targets/gptp.rs"]
 mod gptp;
+#[path = "../../../fuzz/fuzz_targets/integrity.rs"]
+mod integrity;
+#[path = "../../../fuzz/fuzz_targets/keys.rs"]
+mod keys;
 #[path = "../../../fuzz/fuzz_targets/lf.rs"]
 mod lf;
 #[path = "../../../fuzz/fuzz_targets/manifest.rs"]
@@ -95,6 +99,8 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("federate", |input| federate::fuzz(Input::of(input))),
         ("frame", |input| frame::fuzz(Input::of(input))),
         ("gptp", |input| gptp::fuzz(Input::of(input))),
+        ("integrity", |input| integrity::fuzz(Input::of(input))),
+        ("keys", |input| keys::fuzz(Input::of(input))),
         ("lf", |input| lf::fuzz(Input::of(input))),
         ("manifest", |input| manifest::fuzz(Input::of(input))),
         ("mrp", |input| mrp::fuzz(Input::of(input))),

@@ -7,6 +7,7 @@ use super::parse::Entry;
 use super::{At, Manifest, Sink, codes, did_you_mean, limits, raw};
 use crate::manifest::Rate;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::system::{Channel, ChannelId, Class, NodeId};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId, frame};
@@ -259,7 +260,9 @@ fn channel(
         report_taken(fields, codes::DUPLICATE_DESTINATION, &text, destination.at, first);
         check_destination(fields, destination, listeners.as_deref(), nodes);
     }
-    let most = i64::from(frame::MAX_CHANNEL_PAYLOAD.get());
+    let integrity = raw.integrity.map_or(Integrity::None, |p| p.value);
+    let talker_address = talker_address(fields);
+    let most = i64::from(frame::MAX_CHANNEL_PAYLOAD.get() - integrity.trailer().get());
     let size = fields.int(codes::PAYLOAD_SIZE, ("size", &attributes.size), 1..=most);
     let class = attributes.class.map_or(Class::A, |c| c.value);
     let delay = ("fixed_delay_us", &raw.fixed_delay_us);
@@ -277,6 +280,8 @@ fn channel(
         stream_id: StreamId(attributes.stream_id.map_or(0, |s| s.value)),
         class,
         size: Octets::new(size.unwrap_or(1) as u32),
+        integrity,
+        talker_address,
         interval: attributes.interval.map_or(Span::from_ns(1), |i| i.value),
         burst: burst.unwrap_or(1) as u32,
         talker: talker.unwrap_or(NodeId(0)),
@@ -289,6 +294,22 @@ fn channel(
         origin: at_name,
     };
     (channel, known)
+}
+
+/// The one station that may talk.
+fn talker_address(fields: &mut Fields<'_, raw::Channel>) -> Option<MacAddress> {
+    let text = fields.entry.raw.talker_address.as_ref()?;
+    let help = "give the address of the talker's interface, as in talker_address = \
+                \"02:00:00:00:00:01\"";
+    let wrong = match text.value.parse::<MacAddress>() {
+        Ok(address) if address.is_multicast() || address == MacAddress::default() => {
+            format!("`talker_address` is {address}, which is no station's")
+        }
+        Ok(address) => return Some(address),
+        Err(error) => format!("`talker_address`: {error}"),
+    };
+    fields.error(codes::BAD_ADDRESS, &wrong, text.at, "this text", help);
+    None
 }
 
 fn report_taken(

@@ -3,6 +3,7 @@
 
 use super::at::At;
 use onbeat_model::binding::ValueType;
+use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
 use onbeat_model::system::{Quantity, ReservationMode, StampKind, TimeMode};
 use onbeat_model::time::ClockError;
@@ -486,9 +487,14 @@ pub(super) struct Channel {
     /// interval; 1 by default.
     #[schemars(range(min = 1, max = limits::BURST))]
     pub(super) burst_messages: Option<At<i64>>,
+    /// What frames carry behind the message, and readers check; "none" by default. A CRC takes 8
+    /// octets of the payload's room, a tag 32.
+    pub(super) integrity: Option<At<Integrity>>,
     /// The host that writes.
     #[schemars(required)]
     pub(super) talker: Option<At<String>>,
+    /// Readers accept frames of this station only: the address of the talker's interface.
+    pub(super) talker_address: Option<At<String>>,
     /// The hosts that read.
     #[schemars(required)]
     pub(super) listeners: Option<At<Vec<At<String>>>>,

@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod execution_times;
 pub mod federation;
 pub mod graph;
+pub mod integrity;
 pub mod limits;
 pub mod name;
 pub mod observed;

@@ -5,6 +5,7 @@
 
 use crate::diagnostic::Origin;
 use crate::graph::Graph;
+use crate::integrity::Integrity;
 use crate::port::PortSettings;
 use crate::stream::{Fault, FaultKind, Stream};
 use crate::tcp::TcpFlow;
@@ -411,6 +412,10 @@ pub struct Channel {
     pub class: Class,
     /// The payload of each message.
     pub size: Octets,
+    /// What its frames carry behind the message.
+    pub integrity: Integrity,
+    /// Its readers accept the frames of this station only, if there is one.
+    pub talker_address: Option<MacAddress>,
     /// The least mean time between two messages.
     pub interval: Span,
     /// How many messages may come at once after a pause, at least 1: the size of the token bucket
@@ -436,6 +441,11 @@ pub struct Channel {
 }
 
 impl Channel {
+    /// Octets of the message and its trailer (stream_data_length, IEEE 1722-2016 4.4.4.10).
+    pub fn stream_data_length(&self) -> Octets {
+        self.size + self.integrity.trailer()
+    }
+
     /// By how much a message may come before it would at the mean rate: [`rate_tolerance`] of the
     /// channel's interval and burst.
     pub fn tolerance(&self) -> Span {
@@ -602,6 +612,16 @@ pub enum ReservationMode {
     Plan,
     /// The stream reservation protocol, in the run: hosts and bridges agree (802.1Q clause 35).
     Srp,
+}
+
+impl ReservationMode {
+    /// The name that descriptions and tables have for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Srp => "srp",
+        }
+    }
 }
 
 /// How frames get from a program to a network of the kernel.

@@ -89,7 +89,7 @@ impl FrameSource {
 
     /// The source of a channel whose talker is modelled: one message each interval.
     pub(crate) fn of_channel(system: &System, channel: &Channel, flow: u32, end: NetTime) -> Self {
-        let octets = length(frame::of_channel(channel.size));
+        let octets = length(frame::of_channel(channel.stream_data_length()));
         let source = Source::Periodic { interval: channel.interval, jitter: Span::ZERO };
         let mut source = Self {
             flow,

@@ -21,6 +21,7 @@ use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Grant, Instant, Limited, Reason, Received, Timeout, Window,
 };
+use onbeat_runtime::integrity::StreamKeys;
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -183,6 +184,21 @@ impl Context {
         }
     }
 
+    /// Reads the keys of authenticated channels again, from where they were read; each end takes
+    /// them before its next message, so that none is lost while talkers and readers have one in
+    /// common. On the emulated networks of a run this has no effect. Reads a file; not for a
+    /// thread with deadlines.
+    pub fn reload_keys(&self) -> Result<(), SetupError> {
+        let keys = match self {
+            Self::Run(context) => match context.keys() {
+                Some(keys) => keys,
+                None => return Ok(()),
+            },
+            Self::Interface(context) => context.keys(),
+        };
+        keys.reload().map_err(SetupError::Refused)
+    }
+
     /// Makes all waiting calls return [`ChannelError::Stopped`] within [`interface::LOOK_AGAIN`];
     /// in a run, the coordinator says when it is over. May be called by a signal handler.
     pub fn stop(&self) {
@@ -324,6 +340,14 @@ impl ChannelIo for EndpointIo {
         match self {
             Self::Run(io) => io.dropped(reason),
             Self::Interface(io) => io.dropped(reason),
+        }
+    }
+
+    #[inline]
+    fn new_keys(&mut self) -> Option<StreamKeys> {
+        match self {
+            Self::Run(io) => io.new_keys(),
+            Self::Interface(io) => io.new_keys(),
         }
     }
 

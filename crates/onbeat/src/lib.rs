@@ -71,6 +71,7 @@ pub mod environment;
 mod fork;
 pub mod instrument;
 pub mod interface;
+pub mod keys;
 mod mapping;
 pub mod recorder;
 #[doc(hidden)] // for the command

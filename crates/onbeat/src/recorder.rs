@@ -11,22 +11,46 @@ use onbeat_runtime::channel_io::{Log, Reason, Source};
 pub struct Recorder {
     shared: SharedLog,
     probe: Option<Box<Probe>>,
+    /// Says at its end what a run would.
+    tells: bool,
 }
 
 impl Recorder {
     /// Records into shared memory.
     pub fn new(shared: SharedLog) -> Self {
-        Self { shared, probe: None }
+        Self { shared, probe: None, tells: false }
     }
 
     /// The same, and looks at each record with `probe`.
     pub fn with(shared: SharedLog, probe: Option<Box<Probe>>) -> Self {
-        Self { shared, probe }
+        Self { shared, probe, tells: false }
+    }
+
+    /// The same for an end without a run: when it is closed, it says on standard error if the
+    /// channel had another talker.
+    pub(crate) fn telling(mut self) -> Self {
+        self.tells = true;
+        self
     }
 
     /// The memory.
     pub fn shared(&self) -> &SharedLog {
         &self.shared
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let others = self.shared.counters().rejected[Reason::Talker as usize];
+        if self.tells && others > 0 {
+            let channel = self.shared.identity().channel;
+            let from = self.shared.last_other_talker();
+            let from = from.map_or("an unknown address".to_owned(), |from| from.to_string());
+            eprintln!(
+                "onbeat: channel `{channel}` has another talker, {from}: {others} of its messages \
+                 were dropped"
+            );
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub const MAX_CAPACITY: u32 = 1 << 24;
 pub const NAME: &str = "onbeat-records";
 
 /// The counters' names, in the order of their places in memory.
-pub const COUNTERS: [&str; 14] = [
+pub const COUNTERS: [&str; 19] = [
     "recorded",
     "unrecorded",
     "sent",
@@ -41,6 +41,11 @@ pub const COUNTERS: [&str; 14] = [
     "rejected_size",
     "rejected_talker",
     "rejected_future",
+    "rejected_damaged",
+    "rejected_not_authentic",
+    "rejected_unknown_key",
+    "rejected_replayed",
+    "rejected_stale",
 ];
 const RECORDED: usize = 0;
 const UNRECORDED: usize = 1;
@@ -518,7 +523,7 @@ mod tests {
         drop(program);
         let expected: Vec<Record> = (0..3).map(|s| Record { flags: 1, ..record(s) }).collect();
         assert_eq!(run.records(), expected);
-        let rejected = [0, 0, 1, 0, 3];
+        let rejected = [0, 0, 1, 0, 3, 0, 0, 0, 0, 0];
         assert_eq!(run.last_other_talker(), Some(from));
         let counters = Counters { sent: 5, unrecorded: 2, rejected, ..Counters::default() };
         assert_eq!(run.counters(), counters);

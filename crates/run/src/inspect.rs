@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(got.len(), 300);
         for (at, end) in got.iter().enumerate() {
             assert_eq!(end.identity, identity(&format!("board-{at}")));
-            assert_eq!(end.counters.rejected, [0, 0, 1, 0, 0]);
+            assert_eq!(end.counters.rejected, [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
         }
         assert_eq!((got[0].counters.sent, got[299].counters.sent), (1, 2));
         assert_eq!((got[0].program.clone(), got[0].counters.unrecorded), (name_of(got[0].pid), 0));

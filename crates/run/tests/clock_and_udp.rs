@@ -84,6 +84,8 @@ fn channel(stream: u64) -> ChannelParameters {
         vlan: 2,
         pcp: 3,
         size: SIZE,
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_us(100),
         tolerance: Span::ZERO,
         fixed_delay: LONG,

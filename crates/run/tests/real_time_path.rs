@@ -7,6 +7,7 @@ mod common;
 use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
 use onbeat::interface::{InterfaceOptions, InterfaceSettings, LOOK_AGAIN};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel_io::Timeout;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -85,14 +86,22 @@ fn counted(mut act: impl FnMut()) -> Usage {
 }
 
 fn check(options: InterfaceOptions, switches: u64) {
+    check_protected(options, switches, Integrity::None);
+}
+
+fn check_protected(options: InterfaceOptions, switches: u64, integrity: Integrity) {
     let Some(mut hosts) = hosts() else { return };
+    let keys = tempfile::NamedTempFile::new().expect("a file that only its owner can read");
+    std::fs::write(keys.path(), format!("1 {}\n", "5a".repeat(32))).expect("a key");
     // SAFETY: no pointers; like every real-time program, this one locks its memory.
     assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
-    let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
+    let key_file = Some(keys.path().to_owned());
+    let settings = InterfaceSettings { options, key_file, ..InterfaceSettings::default() };
     let talker = hosts.context_with("talker", settings.clone());
     let listener = hosts.context_with("listener", settings);
     let mut channel = parameters(1, 1_000);
     channel.tolerance = onbeat_model::time::Span::ZERO;
+    channel.integrity = integrity;
     declare(&talker, "c", channel);
     declare(&listener, "c", channel);
     let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
@@ -120,6 +129,13 @@ fn check(options: InterfaceOptions, switches: u64) {
 #[test]
 fn a_blocking_read_allocates_nothing_and_switches_once_a_message() {
     check(InterfaceOptions::default(), 1);
+}
+
+#[test]
+fn checked_messages_allocate_nothing_either() {
+    for integrity in [Integrity::Crc, Integrity::Authenticated] {
+        check_protected(InterfaceOptions::default(), 1, integrity);
+    }
 }
 
 #[test]

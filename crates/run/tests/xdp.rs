@@ -110,6 +110,8 @@ fn channel(stream: u64) -> ChannelParameters {
         vlan: 2,
         pcp: 3,
         size: Octets::new(8),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_us(10),
         tolerance: Span::from_us(10) * MESSAGES as i64,
         fixed_delay: Span::from_ms(2),
@@ -168,7 +170,7 @@ fn read_all(mut listener: onbeat::context::Listener, read: SyncSender<()>, limit
     }
     let counters = listener.log().shared().counters();
     assert_eq!((counters.received, counters.lost, counters.duplicate), (MESSAGES, 0, 0));
-    assert_eq!(counters.rejected, [0; 5]);
+    assert_eq!(counters.rejected, [0; 10]);
 }
 
 /// Sends all messages of so many channels from left to right, each end in a thread of its own.

@@ -119,6 +119,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         if !self.is_granted() {
             return Ok(Written::NotReserved);
         }
+        self.rekey();
         let now = self.io.now()?;
         self.io.may_write(now.local)?;
         match self.talker.write(now.local, value, self.io.uncertain()) {
@@ -149,6 +150,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         let mut at = at;
         loop {
             self.reserved()?;
+            self.rekey();
             let now = self.io.now()?.local;
             // Nobody means more; and no arithmetic on it overflows.
             at = at.min(now + DURATION);
@@ -167,10 +169,21 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         }
     }
 
+    /// Takes the stream's keys if they have changed.
+    #[inline]
+    fn rekey(&mut self) {
+        if self.talker.is_keyed()
+            && let Some(keys) = self.io.new_keys()
+        {
+            self.talker.set_keys(keys);
+        }
+    }
+
     #[inline]
     pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, ChannelError> {
         loop {
             self.reserved()?;
+            self.rekey();
             let now = self.io.now()?;
             self.io.may_write(now.local)?;
             match self.talker.write(now.local, value, self.io.uncertain()) {
@@ -426,6 +439,11 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
                 }
                 return Ok(None);
             };
+            if self.listener.is_keyed()
+                && let Some(keys) = self.io.new_keys()
+            {
+                self.listener.set_keys(keys);
+            }
             let (ready, waited) = self.receipt(&received)?;
             let octets = &self.frame[..received.length];
             let (ready_at, uncertain) = (ready.local, self.io.uncertain());

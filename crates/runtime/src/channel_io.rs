@@ -1,6 +1,7 @@
 //! The one seam between a program and its surroundings: everything that tells the time, waits,
 //! sends or receives goes through [`ChannelIo`], so that the same program runs in every engine.
 
+use crate::integrity::StreamKeys;
 use onbeat_model::record::Record;
 use onbeat_model::time::{NetTime, SyncedTime};
 use onbeat_model::units::MacAddress;
@@ -236,6 +237,11 @@ pub trait ChannelIo {
     fn dropped(&mut self, _reason: Reason) -> u64 {
         0
     }
+    /// The stream's keys, if they have changed since the end was opened or this was asked. Asked
+    /// before each message of an authenticated channel: must not block.
+    fn new_keys(&mut self) -> Option<StreamKeys> {
+        None
+    }
     /// Waits for a frame; `None` when there is none within `patience`, and sooner when
     /// [`ChannelIo::dropped`] has something to tell. When one is expected in a `window`, an
     /// implementation may use what it knows to have it sooner.
@@ -318,6 +324,11 @@ impl<P: ChannelIo> ChannelIo for Limited<P> {
     }
 
     #[inline]
+    fn new_keys(&mut self) -> Option<StreamKeys> {
+        self.io.new_keys()
+    }
+
+    #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         self.io.send(frame)
     }
@@ -360,14 +371,36 @@ pub enum Reason {
     Talker,
     /// It says that it was captured later than now, by more than clocks may differ.
     Future,
+    /// Its CRC does not fit what it carries.
+    Damaged,
+    /// Its tag does not fit what it carries, or it was repeated after 4.29 s or more: it was not
+    /// made with the key for this time.
+    NotAuthentic,
+    /// It names a key that the end does not have.
+    UnknownKey,
+    /// It is authentic, and was accepted before.
+    Replayed,
+    /// It is authentic, and was captured before the end was opened, or by an earlier start of the
+    /// talker than the one that is read.
+    Stale,
 }
 
 impl Reason {
     /// How many there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 10;
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Shape, Self::Stream, Self::Size, Self::Talker, Self::Future];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Shape,
+        Self::Stream,
+        Self::Size,
+        Self::Talker,
+        Self::Future,
+        Self::Damaged,
+        Self::NotAuthentic,
+        Self::UnknownKey,
+        Self::Replayed,
+        Self::Stale,
+    ];
 }
 
 /// Where an end's records and counts go: memory of a fixed size, full when it is full.

@@ -15,6 +15,7 @@ pub mod channel_io;
 pub mod expect;
 pub mod federate;
 pub mod gptp;
+pub mod integrity;
 pub mod listener;
 pub mod meeting;
 pub mod mmrp;

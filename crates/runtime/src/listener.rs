@@ -1,9 +1,10 @@
 //! A reading end of a channel as a state machine: checks, capture time, loss, lateness.
 
 use crate::channel_io::{Framing, Reason, Source};
+use crate::integrity::{Guard, StreamKeys};
 use crate::numbering::{Numbered, Numbering, Relation};
 use crate::talker::ChannelParameters;
-use crate::wire::{self, Pdu};
+use crate::wire::{self, Pdu, STREAM_HEADER};
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{Span, SyncedTime};
 
@@ -78,6 +79,7 @@ pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
 #[derive(Clone, Debug)]
 pub struct Listener {
     parameters: ChannelParameters,
+    guard: Guard,
     numbering: Numbering,
     other_talker: Option<Source>,
     /// Capture times of the last messages, by sequence number: exact copies are told by them.
@@ -87,20 +89,40 @@ pub struct Listener {
     suspect: Option<(u8, SyncedTime)>,
 }
 
+/// A data unit as fields and as octets, and whence it comes.
+type Mine<'a> = (Pdu<'a>, &'a [u8], Source);
+
 /// As many as there are sequence numbers.
 const HISTORY: usize = 256;
 
 impl Listener {
-    /// An end that is there from the talker's first message on.
+    /// An end that is there from the talker's first message on, in an emulation.
     pub fn new(parameters: ChannelParameters) -> Self {
+        let guard = Guard::of_runs(&parameters);
         let numbering = Numbering::new(&parameters, false);
         let history = [None; HISTORY];
-        Self { parameters, numbering, other_talker: None, history, suspect: None }
+        Self { parameters, guard, numbering, other_talker: None, history, suspect: None }
+    }
+
+    /// The same with this guard, of the channel's integrity, instead of an emulation's.
+    pub fn guarded(self, guard: Guard) -> Self {
+        Self { guard, ..self }
     }
 
     /// An end whose talker may have been writing for long: what came before is not lost.
     pub fn joining(parameters: ChannelParameters) -> Self {
         Self { numbering: Numbering::new(&parameters, true), ..Self::new(parameters) }
+    }
+
+    /// Whether the channel's messages are authenticated.
+    #[inline]
+    pub fn is_keyed(&self) -> bool {
+        self.guard.is_keyed()
+    }
+
+    /// From now on messages are accepted that these keys authenticate.
+    pub fn set_keys(&mut self, keys: StreamKeys) {
+        self.guard.set_keys(keys);
     }
 
     /// What the description says of the channel.
@@ -125,14 +147,21 @@ impl Listener {
         value: &mut [u8],
     ) -> Result<Accepted, Dropped> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
-        let (pdu, source) = self.mine(octets, framing).map_err(Dropped::Rejected)?;
+        let (pdu, unit, source) = self.mine(octets, framing).map_err(Dropped::Rejected)?;
+        if !self.is_of_talker(source) {
+            self.other_talker = Some(source);
+            return Err(Dropped::Rejected(Reason::Talker));
+        }
         let ready = reading.ready;
-        let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch), ready);
+        let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch as u32), ready);
+        let checked = self.guard.check(unit, &self.parameters, [capture, reading.now]);
+        let verified = checked.map_err(Dropped::Rejected)?;
         let uncertain = pdu.uncertain || reading.uncertain;
-        let message = Numbered::new(&pdu, source, framing, [capture, ready]);
+        let message = Numbered::new(&pdu, source, (framing, &verified), [capture, ready]);
         let slot = usize::from(pdu.number as u8);
         let duplicate = |sequence| Err(Dropped::Duplicate { capture, sequence });
         if self.history[slot] == Some(capture) {
+            self.guard.pass(&verified);
             return duplicate(self.numbering.number_of(&message));
         }
         // How far clocks may be apart is known of synchronised ones only.
@@ -145,13 +174,14 @@ impl Listener {
             self.other_talker = Some(source);
             return Err(Dropped::Rejected(Reason::Talker));
         }
+        self.guard.pass(&verified);
         if !self.is_new(pdu.number as u8, capture) {
             return duplicate(self.numbering.number_of(&message));
         }
         let (sequence, gap) = self.numbering.follow(message, relation);
         self.suspect = None;
         self.history[slot] = Some(capture);
-        value.copy_from_slice(pdu.payload);
+        value.copy_from_slice(&pdu.payload[..value.len()]);
         let late = ready > capture + self.parameters.fixed_delay;
         let flags = if late { flag::LATE } else { 0 } | if uncertain { flag::UNCERTAIN } else { 0 };
         let Pdu { instance, meeting, .. } = pdu;
@@ -172,8 +202,17 @@ impl Listener {
         false
     }
 
-    /// The data unit of a frame of this channel, and whence it comes.
-    fn mine<'a>(&self, octets: &'a [u8], framing: Framing) -> Result<(Pdu<'a>, Source), Reason> {
+    /// Whether frames from there are taken at all.
+    #[inline]
+    fn is_of_talker(&self, source: Source) -> bool {
+        match (self.parameters.talker_address, source) {
+            (Some(talker), Source::Station(station)) => talker == station,
+            _ => true,
+        }
+    }
+
+    /// The data unit of a frame of this channel, as fields and as octets, and whence it comes.
+    fn mine<'a>(&self, octets: &'a [u8], framing: Framing) -> Result<Mine<'a>, Reason> {
         let (octets, source) = match framing {
             Framing::Datagram { from, .. } => (octets, Source::Socket(from)),
             Framing::Ethernet => {
@@ -187,10 +226,10 @@ impl Listener {
         let pdu = Pdu::parse(octets).map_err(|_| Reason::Shape)?;
         if pdu.stream_id != self.parameters.stream_id {
             Err(Reason::Stream)
-        } else if pdu.payload.len() != self.parameters.size.get() as usize {
+        } else if pdu.payload.len() != self.parameters.stream_data_length().get() as usize {
             Err(Reason::Size)
         } else {
-            Ok((pdu, source))
+            Ok((pdu, &octets[..STREAM_HEADER + pdu.payload.len()], source))
         }
     }
 }

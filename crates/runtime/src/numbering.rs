@@ -5,9 +5,11 @@
 //! cannot be is never called a loss.
 
 use crate::channel_io::{Framing, Source};
+use crate::integrity::Verified;
 use crate::talker::ChannelParameters;
 use crate::wire::Pdu;
 use onbeat_model::time::{Span, SyncedTime};
+use onbeat_model::units::MacAddress;
 
 /// Which start of which talker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +34,17 @@ impl Numbered {
     pub(crate) fn new(
         pdu: &Pdu<'_>,
         source: Source,
-        framing: Framing,
+        (framing, verified): (Framing, &Verified),
         [capture, heard]: [SyncedTime; 2],
     ) -> Self {
+        // Who has the key is the talker, whatever a frame says of its sender.
+        let source = if verified.is_authentic { ANYWHERE } else { source };
         let identity = Identity { source, instance: pdu.instance };
         let (low, modulus) =
             if pdu.instance == 0 { (pdu.number & 0xff, 1 << 8) } else { (pdu.number, 1 << 16) };
         // A sender of several streams counts their datagrams together: that is no message's number.
         let (number, modulus) = match framing {
+            _ if let Some(counter) = verified.counter => counter,
             Framing::Datagram { number, .. } if u64::from(number) % modulus == u64::from(low) => {
                 (u64::from(number), 1 << 32)
             }
@@ -48,6 +53,9 @@ impl Numbered {
         Self { identity, number, modulus, capture, heard }
     }
 }
+
+/// Where an authentic message comes from.
+const ANYWHERE: Source = Source::Station(MacAddress([0; 6]));
 
 /// What a message's talker is to the one that is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The writing end of a channel as a state machine: rate, sequence and frame.
 
-use crate::wire::{self, Header, MAX_FRAME};
+use crate::integrity::{Epoch, Seal, Stamp, StreamKeys};
+use crate::wire::{Header, MAX_FRAME};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 
@@ -19,6 +21,10 @@ pub struct ChannelParameters {
     pub pcp: u8,
     /// The size of each message.
     pub size: Octets,
+    /// What its frames carry behind the message.
+    pub integrity: Integrity,
+    /// Readers accept frames of this station only, if it is known. Datagrams do not say theirs.
+    pub talker_address: Option<MacAddress>,
     /// The least mean time between two messages.
     pub interval: Span,
     /// By how much a message may come before its interval is over.
@@ -27,9 +33,17 @@ pub struct ChannelParameters {
     pub fixed_delay: Span,
     /// By how much the talker's clock may be ahead of a reader's while both are certain.
     pub clock_error: Span,
-    /// Lower 32 bits of the network's time, in nanoseconds, at the instant that the ends' clocks
-    /// call zero: frames carry network time, programs count from their epoch.
-    pub epoch: u32,
+    /// The network's time, in nanoseconds, at the instant that the ends' clocks call zero: frames
+    /// carry its lower 32 bits, programs count from their epoch.
+    pub epoch: i64,
+}
+
+impl ChannelParameters {
+    /// Octets of the message and its trailer (stream_data_length, IEEE 1722-2016 4.4.4.10).
+    #[inline]
+    pub fn stream_data_length(&self) -> Octets {
+        self.size + self.integrity.trailer()
+    }
 }
 
 /// The declared rate does not allow a message before `until`.
@@ -67,12 +81,13 @@ pub struct Talker {
     meeting: u32,
     sequence: u64,
     instance: u8,
+    seal: Seal,
     frame: [u8; MAX_FRAME],
     length: usize,
 }
 
 impl Talker {
-    /// An end that has not written yet, of a talker that is started once.
+    /// An end that has not written yet, of a talker that is started once, in an emulation.
     pub fn new(parameters: ChannelParameters) -> Self {
         Self::of_instance(parameters, 1)
     }
@@ -83,6 +98,7 @@ impl Talker {
         Self {
             parameters,
             instance,
+            seal: Seal::of_runs(&parameters, Epoch(u64::from(instance))),
             due: None,
             last: None,
             now: None,
@@ -98,6 +114,11 @@ impl Talker {
     pub fn go_on(&mut self, last: SyncedTime) {
         self.due = Some(last + self.parameters.tolerance + self.parameters.interval);
         (self.last, self.now) = (Some(last), Some(last));
+    }
+
+    /// The same with this seal, of the channel's integrity, instead of an emulation's.
+    pub fn sealed(self, seal: Seal) -> Self {
+        Self { seal, ..self }
     }
 
     /// What the description says of the channel.
@@ -151,6 +172,7 @@ impl Talker {
         }
         self.due = Some(due.max(at) + self.parameters.interval);
         let capture = self.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
+        let captured = self.parameters.epoch.wrapping_add(capture.as_ns());
         let header = Header {
             destination: self.parameters.destination,
             source: self.parameters.source,
@@ -160,10 +182,11 @@ impl Talker {
             instance: self.instance,
             uncertain,
             stream_id: self.parameters.stream_id,
-            timestamp: self.parameters.epoch.wrapping_add(capture.as_ns() as u32),
+            timestamp: captured as u32,
             meeting: std::mem::take(&mut self.meeting),
         };
-        self.length = wire::emit(&header, value, &mut self.frame);
+        let stamp = Stamp { capture_ns: captured, counter: self.sequence };
+        self.length = self.seal.emit(&header, value, stamp, &mut self.frame);
         self.last = Some(capture);
         self.sequence += 1;
         Ok(Sent { sequence: self.sequence - 1, capture })
@@ -179,6 +202,17 @@ impl Talker {
     /// Lets the next message say this of a meeting ([`crate::meeting::Word`]).
     pub fn say(&mut self, word: u32) {
         self.meeting = word;
+    }
+
+    /// Whether the channel's messages are authenticated.
+    #[inline]
+    pub fn is_keyed(&self) -> bool {
+        self.seal.is_keyed()
+    }
+
+    /// From now on messages are authenticated by these keys.
+    pub fn set_keys(&mut self, keys: StreamKeys) {
+        self.seal.set_keys(keys);
     }
 
     /// What tells this start of the talker from others.
@@ -219,6 +253,8 @@ pub(crate) mod tests {
             vlan: 2,
             pcp: 3,
             size: Octets::new(8),
+            integrity: Integrity::None,
+            talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
             fixed_delay: Span::from_ms(2),

@@ -97,6 +97,8 @@ fn channel(stream: u64) -> ChannelParameters {
         vlan: 2,
         pcp: 3,
         size: Octets::new(8),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_us(2_500),
         tolerance: Span::ZERO,
         fixed_delay: Span::from_us(2_000),

@@ -91,6 +91,8 @@ pub struct DrawnChannel {
     pub listeners: Vec<String>,
     /// Of a message, in octets.
     pub size: u32,
+    /// Behind a message, in octets.
+    pub trailer: u32,
     /// Between messages, in nanoseconds.
     pub interval_ns: i64,
     /// After how long the first one of a host without programs leaves, in nanoseconds.
@@ -291,6 +293,11 @@ pub(crate) fn channels(description: &Description) -> Vec<DrawnChannel> {
             talker: text(&table["talker"]),
             listeners: listeners.iter().map(text).collect(),
             size: int("size_octets").or(field("size")).unwrap_or(1) as u32,
+            trailer: match table["integrity"].as_str() {
+                Some("crc") => 8,
+                Some("authenticated") => 32,
+                _ => 0,
+            },
             interval_ns: interval.or(field("interval_ns")).unwrap_or(1_000_000),
             phase_ns: int("phase_ns").unwrap_or(0),
             burst: int("burst_messages").unwrap_or(1),

@@ -26,6 +26,8 @@ fn context(period_ns: i64) -> Context {
         vlan: 2,
         pcp: Class::A.default_pcp(),
         size: Octets::new(SIZE as u32),
+        integrity: Default::default(),
+        talker_address: None,
         interval,
         tolerance: rate_tolerance(interval, burst),
         fixed_delay: Class::A.fixed_delay(),

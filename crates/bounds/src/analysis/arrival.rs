@@ -51,7 +51,7 @@ impl Arrival {
 
     /// What the channel library lets a talker send.
     pub(crate) fn of_channel(system: &System, channel: &Channel) -> Self {
-        let octets = [frame::of_channel(channel.size); 2];
+        let octets = [frame::of_channel(channel.stream_data_length()); 2];
         let kind = Kind::Periodic { interval: i128::from(channel.interval.as_ns()), batch: 1 };
         Self::new(system, channel.talker, octets, channel.tolerance(), kind)
     }

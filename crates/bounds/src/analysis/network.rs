@@ -281,7 +281,9 @@ impl<'a> FlowNetwork<'a> {
         }
         let both = self.system.channels.iter().zip(&self.plan.channels);
         let loose = both.filter(|(c, planned)| !planned.protected && !c.destination.is_multicast());
-        let Some(octets) = loose.map(|(channel, _)| frame::of_channel(channel.size)).max() else {
+        let Some(octets) =
+            loose.map(|(channel, _)| frame::of_channel(channel.stream_data_length())).max()
+        else {
             return;
         };
         for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {

@@ -2,6 +2,7 @@ use crate::build::{Net, two_hosts};
 use onbeat_bounds::plan;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Severity;
+use onbeat_model::integrity::Integrity;
 use onbeat_model::system::{Class, QueueLimits};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
@@ -39,6 +40,19 @@ fn a_fast_stream_reserves_whole_frames_in_each_measurement_interval() {
     assert_eq!(plan.channels[0].true_rate.as_bps(), 7_040_000);
     assert_eq!(plan.ports[0].idle_slope(Class::A).as_bps(), 11_264_000);
     assert_eq!(plan.ports[0].idle_slope(Class::B).as_bps(), 8_448_000);
+}
+
+#[test]
+fn the_trailer_of_a_message_is_reserved_and_bounded_like_so_many_octets_of_it() {
+    let planned = |size, integrity| {
+        let mut net = two_hosts();
+        (net.0.channels[0].size, net.0.channels[0].integrity) = (Octets::new(size), integrity);
+        let channel = plan(&net.0, true).unwrap().channels[0].clone();
+        (channel.reserved_rate, channel.true_rate, channel.bound())
+    };
+    assert_eq!(planned(100, Integrity::Crc), planned(108, Integrity::None));
+    assert_eq!(planned(100, Integrity::Authenticated), planned(132, Integrity::None));
+    assert_ne!(planned(100, Integrity::Authenticated), planned(100, Integrity::None));
 }
 
 #[test]

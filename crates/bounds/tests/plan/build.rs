@@ -78,6 +78,8 @@ impl Net {
             stream_id: StreamId(u64::from(number)),
             class: Class::A,
             size: Octets::new(8),
+            integrity: Default::default(),
+            talker_address: None,
             interval: Span::from_ms(20),
             burst: 1,
             talker: self.id(from),

@@ -106,6 +106,8 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         stream_id: StreamId(1),
         class: Class::A,
         size: Octets::new(1_400),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_us(500),
         burst: 1,
         talker: a,

@@ -1,6 +1,7 @@
 use super::*;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use onbeat_model::diagnostic::Origin;
+use onbeat_model::integrity::Integrity;
 use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::StreamIndex;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
@@ -207,6 +208,63 @@ fn noise_is_a_padded_datagram_between_the_hosts_with_right_checksums() {
         udp.payload(),
     );
     assert_eq!(Ok(udp.checksum()), checksum);
+}
+
+/// The trailers of two channels, which the script's preferences name.
+#[test]
+fn wireshark_reads_the_trailers_of_the_streams_that_have_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("test.pcapng");
+    let mut capture = PcapNgWriter::new(Vec::new()).expect("a file");
+    let interface =
+        InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options: Vec::new() };
+    capture.write_pcapng_block(interface).expect("written");
+    for (stream, integrity) in [(0xa1, Integrity::Crc), (0xb2, Integrity::Authenticated)] {
+        let keys = KeyRing::of_one(9, [1; 32]).of_stream(StreamId(stream));
+        let seal = Seal::new(integrity, Some(keys), Epoch(0x0102_0304_0506_0708)).expect("keys");
+        let header = Header {
+            destination: MacAddress([1, 0, 0x5e, 0, 0, 1]),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            vlan: 2,
+            pcp: 3,
+            number: 5,
+            instance: 1,
+            uncertain: false,
+            stream_id: StreamId(stream),
+            timestamp: 0,
+            meeting: 0,
+        };
+        let mut octets = [0; wire::MAX_FRAME];
+        let stamp = Stamp { capture_ns: 0, counter: 5 };
+        let length = seal.emit(&header, &[7; 4], stamp, &mut octets);
+        let packet = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::ZERO,
+            original_len: length as u32,
+            data: octets[..length].to_vec().into(),
+            options: Vec::new(),
+        };
+        capture.write_pcapng_block(packet).expect("written");
+    }
+    std::fs::write(&file, capture.into_inner()).expect("written");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../wireshark/onbeat.lua");
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-X", &format!("lua_script:{script}"), "-T", "fields", "-E", "separator=,"]);
+    tshark.args(["-o", "onbeat.crc:a1", "-o", "onbeat.authenticated:00b2", "-r"]).arg(&file);
+    let fields = ["message", "key", "counter", "epoch", "_ws.malformed"];
+    let named = |field: &str| match field.starts_with('_') {
+        true => field.to_owned(),
+        false => format!("onbeat.{field}"),
+    };
+    tshark.args(fields.iter().flat_map(|field| ["-e".to_owned(), named(field)]));
+    let output = match tshark.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+        output => output.expect("tshark runs"),
+    };
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let expected = ["07070707,,5,,", "07070707,9,5,0x0102030405060708,"];
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{said}");
 }
 
 /// What Wireshark's own dissectors, and those of the script that comes with Onbeat, make of it.

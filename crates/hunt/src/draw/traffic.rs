@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 /// What a frame occupies of the wire beside itself: preamble, delimiter and gap.
 const PREAMBLE_AND_GAP: i64 = 20;
 
+/// The longest message of a channel that may be authenticated.
+const PROTECTED_MOST: i64 = 1_476 - 32;
+
 impl Draft<'_> {
     pub(super) fn channels(&mut self) {
         let share = self.mix.channels;
@@ -84,11 +87,19 @@ impl Draft<'_> {
             channel.insert("destination".into(), json!(destination));
             channel.insert("stream_id".into(), stream_id);
             channel.insert("class".into(), json!(class));
-            channel.insert("size_octets".into(), size);
+            channel.insert("size_octets".into(), size.clone());
             channel.insert(key.into(), value);
         }
         if !reserve || self.optional() {
             channel.insert("reserve".into(), json!(reserve));
+        }
+        // A trailer takes room of the message.
+        if size.as_i64().is_some_and(|size| size <= PROTECTED_MOST) && self.optional() {
+            let integrity = self.dice.one(&["none", "crc", "authenticated"]);
+            channel.insert("integrity".into(), json!(integrity));
+        }
+        if self.chance(10) {
+            channel.insert("talker_address".into(), json!(self.hosts[talker].mac));
         }
         self.reserved[0] |= reserve && class == "A";
         self.reserved[1] |= reserve && class == "B";

@@ -151,7 +151,7 @@ impl Requirements {
         for channel in &system.channels {
             let talks = here(&channel.talker);
             if talks || channel.listeners.iter().any(here) {
-                let payload = channel.size.get() + STREAM_HEADER;
+                let payload = channel.stream_data_length().get() + STREAM_HEADER;
                 self.payload = Some(self.payload.unwrap_or(0).max(payload));
             }
             if talks {

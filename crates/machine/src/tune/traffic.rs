@@ -223,12 +223,16 @@ impl Traffic {
             if channels.is_empty() {
                 continue;
             }
-            let octets = |size| u64::from(frame::on_wire(frame::of_channel(size)).get());
+            let octets = |length| u64::from(frame::on_wire(frame::of_channel(length)).get());
             classes.push(Queue {
                 class,
                 pcps: channels.iter().map(|channel| channel.pcp).collect(),
                 idle_slope: planned.idle_slope(class),
-                octets: channels.iter().map(|c| octets(c.size)).max().unwrap_or_default(),
+                octets: channels
+                    .iter()
+                    .map(|c| octets(c.stream_data_length()))
+                    .max()
+                    .unwrap_or_default(),
             });
         }
         let mut vlans: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();

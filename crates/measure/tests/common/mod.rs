@@ -69,6 +69,8 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         stream_id: StreamId(42),
         class: Class::A,
         size: Octets::new(8),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_ms(20),
         burst: 1,
         talker: NodeId(talker),

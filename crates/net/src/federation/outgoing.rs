@@ -141,6 +141,8 @@ fn parameters(system: &System, channel: &Channel) -> ChannelParameters {
         vlan: channel.vlan,
         pcp: channel.pcp,
         size: channel.size,
+        integrity: channel.integrity,
+        talker_address: None,
         interval: channel.interval,
         tolerance: channel.tolerance(),
         fixed_delay: channel.fixed_delay,

@@ -124,6 +124,8 @@ impl Network {
             stream_id: StreamId(id.0.into()),
             class: class.unwrap_or(Class::A),
             size: Octets::new(8),
+            integrity: Default::default(),
+            talker_address: None,
             interval: Span::from_ms(1),
             burst: 1,
             talker,

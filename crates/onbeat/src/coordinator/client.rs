@@ -19,8 +19,10 @@ use crate::interface::{
     self, ClockKind, Interface, InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase,
     Transport,
 };
+use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
 use crate::shared_log::{Identity, SharedLog};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::record::Role;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
@@ -28,6 +30,7 @@ use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Framing, Instant, Limited, Received, Timeout, Window,
 };
+use onbeat_runtime::integrity::{Guard, Seal};
 use onbeat_runtime::listener;
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -194,6 +197,8 @@ struct Shared {
     instruments: Instruments,
     /// The interface that its ends use.
     interface: OnceLock<String>,
+    /// The keys of ends on an interface that other systems may share.
+    keys: OnceLock<Arc<KeyStore>>,
 }
 
 impl Shared {
@@ -270,7 +275,8 @@ impl RunContext {
             .map_err(|_| SetupError::NotInRun)?;
         let (start, base) = (OnceLock::new(), Arc::default());
         let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
-        let shared = Shared { start, base, instruments, interface: OnceLock::new() };
+        let (interface, keys) = (OnceLock::new(), OnceLock::new());
+        let shared = Shared { start, base, instruments, interface, keys };
         let mut door = Control::over(inherited(&value)?);
         let (_, socket) = door.ask_for_ticket(&Request::Hello(VERSION))?;
         CONTROL.set(Some(Control::begin(socket)?));
@@ -281,6 +287,9 @@ impl RunContext {
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         let opened = self.open(Role::Talker, name, size)?;
         let mut talker = talker::Talker::of_instance(opened.parameters, opened.instance);
+        if let Some((seal, _)) = opened.protected {
+            talker = talker.sealed(seal);
+        }
         if let Some(last) = opened.last {
             talker.go_on(last);
         }
@@ -291,10 +300,13 @@ impl RunContext {
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let opened = self.open(Role::Listener, name, size)?;
         // What came while the end was closed is not lost.
-        let listener = match opened.start {
+        let mut listener = match opened.start {
             1 => listener::Listener::new(opened.parameters),
             _ => listener::Listener::joining(opened.parameters),
         };
+        if let Some((_, guard)) = opened.protected {
+            listener = listener.guarded(guard);
+        }
         let mut end = ListenerEndpoint::new(listener, Limited::new(opened.io), opened.recorder);
         if opened.follows_schedule {
             follow_schedule(&mut end);
@@ -337,6 +349,10 @@ impl RunContext {
             let is_shared = attachment.is_some() && own.is_none();
             let instance =
                 if is_shared { interface::instance() } else { (start - 1) as u8 % 255 + 1 };
+            let keys = if is_shared { self.keys_of(name, &parameters)? } else { None };
+            // Before the run's start there was another run.
+            let protected = keys.as_ref().map(|keys| keys.both(SyncedTime::ZERO)).transpose();
+            let protected = protected.map_err(SetupError::Refused)?;
             let mut probe = None;
             if own.is_some() || attachment.is_some() {
                 probe = self.shared.instruments.probe(&identity, size.get());
@@ -357,12 +373,24 @@ impl RunContext {
                     let _ = self.shared.interface.set(settings.name);
                     let base = Arc::clone(&self.shared.base);
                     let open = Open { base: Arc::clone(&base), end };
-                    EndpointIo::Interface(InterfaceIo::claiming(base, wire, Some(Box::new(open))))
+                    EndpointIo::Interface(
+                        InterfaceIo::claiming(base, wire, Some(Box::new(open))).keyed(keys),
+                    )
                 }
             };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
             let recorder = Recorder::with(log, probe);
-            Ok(Opened { parameters, start, last, instance, io, recorder, follows_schedule })
+            let opened = Opened {
+                parameters,
+                start,
+                last,
+                instance,
+                io,
+                recorder,
+                follows_schedule,
+                protected,
+            };
+            Ok(opened)
         })
     }
 
@@ -392,6 +420,26 @@ impl RunContext {
     /// Whether time is virtual.
     pub fn is_virtual(&self) -> Result<bool, ChannelError> {
         self.shared.is_virtual()
+    }
+
+    /// The keys that were needed.
+    pub(crate) fn keys(&self) -> Option<&KeyStore> {
+        self.shared.keys.get().map(Arc::as_ref)
+    }
+
+    fn keys_of(
+        &self,
+        name: &str,
+        parameters: &ChannelParameters,
+    ) -> Result<Option<EndKeys>, SetupError> {
+        let refuse = |why| SetupError::Refused(format!("channel `{name}`: {why}"));
+        if parameters.integrity != Integrity::Authenticated {
+            return Ok(None);
+        }
+        if self.shared.keys.get().is_none() {
+            let _ = self.shared.keys.set(KeyStore::open(None).map_err(refuse)?);
+        }
+        self.shared.keys.get().map_or(Ok(None), |keys| keys.of_end(parameters)).map_err(refuse)
     }
 
     /// The clock of real time.
@@ -608,6 +656,8 @@ struct Opened {
     io: EndpointIo,
     recorder: Recorder,
     follows_schedule: bool,
+    /// Where others may be on the network: what an authenticated channel is checked by.
+    protected: Option<(Seal, Guard)>,
 }
 
 /// Makes an end's way to an interface in a network namespace, or in the program's own.

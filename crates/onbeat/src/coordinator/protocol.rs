@@ -3,6 +3,7 @@
 //! until parsed: decoding is total.
 
 use crate::interface::{InterfaceOptions, TransportKind};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::record::Role;
 use onbeat_model::time::{ClockError, ClockStep, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -17,10 +18,9 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program of another is refused at its first message.
-pub const VERSION: u16 = 10;
-/// The oldest version that is understood: what came since are requests that its programs do not
-/// make.
-pub const OLDEST_VERSION: u16 = 9;
+pub const VERSION: u16 = 11;
+/// The oldest version that is understood: the one that knows of the integrity of channels.
+pub const OLDEST_VERSION: u16 = 11;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -289,6 +289,14 @@ impl<'a> Reader<'a> {
             _ => Err(ProtocolViolation),
         }
     }
+    fn integrity(&mut self) -> Result<Integrity, ProtocolViolation> {
+        match self.u8()? {
+            0 => Ok(Integrity::None),
+            1 => Ok(Integrity::Crc),
+            2 => Ok(Integrity::Authenticated),
+            _ => Err(ProtocolViolation),
+        }
+    }
     fn parameters(&mut self) -> Result<ChannelParameters, ProtocolViolation> {
         Ok(ChannelParameters {
             destination: MacAddress(self.take()?),
@@ -297,11 +305,13 @@ impl<'a> Reader<'a> {
             vlan: self.u16()?,
             pcp: self.u8()?,
             size: Octets::new(self.u32()?),
+            integrity: self.integrity()?,
+            talker_address: Some(MacAddress(self.take()?)).filter(|a| *a != MacAddress::default()),
             interval: Span::from_ns(self.i64()?),
             tolerance: Span::from_ns(self.i64()?),
             fixed_delay: Span::from_ns(self.i64()?),
             clock_error: Span::from_ns(self.i64()?),
-            epoch: self.u32()?,
+            epoch: self.i64()?,
         })
     }
     fn attachment(&mut self) -> Result<Option<Attachment<'a>>, ProtocolViolation> {
@@ -451,8 +461,10 @@ impl<'a> Reply<'a> {
                     .put(&p.destination.0)
                     .put(&p.source.0);
                 to.i64(p.stream_id.0 as i64).put(&p.vlan.to_le_bytes()).u8(p.pcp);
-                to.u32(p.size.get()).i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
-                to.i64(p.fixed_delay.as_ns()).i64(p.clock_error.as_ns()).u32(p.epoch);
+                to.u32(p.size.get()).u8(p.integrity as u8);
+                to.put(&p.talker_address.unwrap_or_default().0);
+                to.i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
+                to.i64(p.fixed_delay.as_ns()).i64(p.clock_error.as_ns()).i64(p.epoch);
                 match attachment {
                     None => to.u8(0).u8(0).u32(0),
                     Some(a) => {
@@ -574,11 +586,13 @@ mod tests {
             vlan: 2,
             pcp: 3,
             size: Octets::new(8),
+            integrity: Integrity::Authenticated,
+            talker_address: Some(MacAddress([2, 0, 0, 0, 0, 9])),
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
             fixed_delay: Span::from_ms(2),
             clock_error: Span::from_us(5),
-            epoch: 7,
+            epoch: -7,
         }
     }
 

@@ -342,6 +342,8 @@ fn context_on(name: &str, log: &Path) -> InterfaceContext {
         vlan: 2,
         pcp: 3,
         size: Octets::new(8),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,
         fixed_delay: Span::from_ms(2),

@@ -3,10 +3,12 @@
 use crate::clock::{MonoTime, want_exact_timers};
 use crate::interface::srp::{Reservation, StreamStatus};
 use crate::interface::{Arrival, HORIZON, InterfaceOptions, LOOK_AGAIN, NetworkClock, Transport};
+use crate::keys::EndKeys;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Grant, Instant, Reason, Received, Timeout, Window,
 };
+use onbeat_runtime::integrity::StreamKeys;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -192,6 +194,8 @@ pub struct InterfaceIo {
     /// By how much timed sleeps end late.
     oversleep: Span,
     reserved: Option<Reserved>,
+    /// Of an authenticated channel.
+    keys: Option<EndKeys>,
     /// Goes with the endpoint: a talker's right to be the only one, word that the end is closed.
     _claim: Option<Claim>,
 }
@@ -213,7 +217,7 @@ impl InterfaceIo {
 
     /// The same for a talker that is the only one of its program.
     pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
-        Self { base, wire, oversleep: Span::ZERO, reserved: None, _claim: claim }
+        Self { base, wire, oversleep: Span::ZERO, reserved: None, keys: None, _claim: claim }
     }
 
     /// From now on the end's stream is reserved, and a talker sends only while it is.
@@ -224,6 +228,11 @@ impl InterfaceIo {
     /// How its stream stands; `None` if it is not reserved by SRP. Takes a lock.
     pub fn reservation(&self) -> Option<StreamStatus> {
         self.reserved.as_ref().map(|reserved| reserved.reservation.status())
+    }
+
+    /// The same of an authenticated channel.
+    pub(crate) fn keyed(self, keys: Option<EndKeys>) -> Self {
+        Self { keys, ..self }
     }
 
     /// Readable when there may be a message.
@@ -415,6 +424,11 @@ impl ChannelIo for InterfaceIo {
     #[inline]
     fn dropped(&mut self, reason: Reason) -> u64 {
         self.wire.dropped(reason)
+    }
+
+    #[inline]
+    fn new_keys(&mut self) -> Option<StreamKeys> {
+        self.keys.as_mut().and_then(EndKeys::new_keys)
     }
 
     fn receive(

@@ -15,6 +15,7 @@ use crate::interface::{
     PacketSocket, Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket,
     instance, launch,
 };
+use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
 use crate::regular;
 use crate::shared_log::{Board, Identity};
@@ -22,7 +23,7 @@ use onbeat_model::limits;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, ReservationMode};
 use onbeat_model::time::Span;
-use onbeat_model::units::{Octets, frame};
+use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::Limited;
 use onbeat_runtime::talker::ChannelParameters;
@@ -84,6 +85,8 @@ pub struct InterfaceSettings {
     /// Who reserves bandwidth for channels: with [`ReservationMode::Srp`] each end asks the
     /// reservation service of the interface, and a talker sends only while that has reserved.
     pub reservation: ReservationMode,
+    /// A file of keys; else the environment says where keys are ([`crate::keys`]).
+    pub key_file: Option<PathBuf>,
 }
 
 impl Default for InterfaceSettings {
@@ -102,6 +105,7 @@ impl Default for InterfaceSettings {
             trace: false,
             break_at: None,
             reservation: ReservationMode::Plan,
+            key_file: None,
         }
     }
 }
@@ -114,6 +118,7 @@ pub struct InterfaceContext {
     interface: Interface,
     board: Arc<Board>,
     instruments: Instruments,
+    keys: Arc<KeyStore>,
     declared: Arc<Mutex<Vec<Declared>>>,
 }
 
@@ -140,6 +145,7 @@ impl InterfaceContext {
         if settings.options.launch_time {
             warn_unless_launched(&interface);
         }
+        let keys = KeyStore::open(settings.key_file.clone()).map_err(SetupError::Refused)?;
         want_exact_timers();
         let base = Arc::new(Timebase::default());
         let clock = NetworkClock::open(&interface, &settings)
@@ -157,6 +163,7 @@ impl InterfaceContext {
             interface,
             board: Arc::new(Board::new().map_err(no_memory)?),
             instruments,
+            keys,
             declared: Arc::default(),
         })
     }
@@ -227,7 +234,7 @@ impl InterfaceContext {
         }
         let parameters = ChannelParameters {
             source: self.interface.address,
-            epoch: self.settings.epoch as u32,
+            epoch: self.settings.epoch,
             // A synchronised talker's may be as wrong as this one's.
             clock_error: self.settings.clock_error * 2,
             ..parameters
@@ -268,18 +275,25 @@ impl InterfaceContext {
         let claim = OneTalker::take(talks).ok_or_else(|| {
             SetupError::Refused(format!("this program writes to channel `{name}` already"))
         })?;
-        let io = self.io(name, &parameters, Role::Talker, Some(Box::new(claim)))?;
+        let keys = self.keys_of(name, &parameters)?;
+        let seal = EndKeys::seal(keys.as_ref(), parameters.integrity);
+        let seal = seal.map_err(SetupError::Refused)?;
+        let io = self.io(name, &parameters, Role::Talker, keys, Some(Box::new(claim)))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
+        let talker = talker.sealed(seal);
         Ok(TalkerEndpoint::new(talker, io, recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let parameters = self.find(name, size, Role::Listener)?.parameters;
-        let io = self.io(name, &parameters, Role::Listener, None)?;
+        let keys = self.keys_of(name, &parameters)?;
+        let since = self.base.instant()?.local;
+        let guard = EndKeys::guard(keys.as_ref(), parameters.integrity, since);
+        let io = self.io(name, &parameters, Role::Listener, keys, None)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
-        let listener = onbeat_runtime::listener::Listener::joining(parameters);
+        let listener = onbeat_runtime::listener::Listener::joining(parameters).guarded(guard);
         let mut end = ListenerEndpoint::new(listener, io, recorder);
         if self.settings.options.follow_schedule {
             follow_schedule(&mut end);
@@ -287,18 +301,33 @@ impl InterfaceContext {
         Ok(end)
     }
 
+    /// The program's keys.
+    pub(crate) fn keys(&self) -> &KeyStore {
+        &self.keys
+    }
+
+    fn keys_of(
+        &self,
+        name: &str,
+        parameters: &ChannelParameters,
+    ) -> Result<Option<EndKeys>, SetupError> {
+        let keys = self.keys.of_end(parameters);
+        keys.map_err(|why| SetupError::Refused(format!("channel `{name}`: {why}")))
+    }
+
     fn io(
         &self,
         name: &str,
         parameters: &ChannelParameters,
         role: Role,
+        keys: Option<EndKeys>,
         claim: Option<Claim>,
     ) -> Result<Limited<EndpointIo>, SetupError> {
         let wire = attach(&self.interface, &self.settings, parameters, role)?;
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
-        let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim);
+        let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim).keyed(keys);
         if self.settings.reservation == ReservationMode::Srp {
             let reservation = self.reserve(parameters, role).map_err(|why| {
                 SetupError::Refused(format!("channel `{name}` cannot be reserved: {why}"))
@@ -343,7 +372,7 @@ impl InterfaceContext {
         let identity = Identity { channel: name.to_owned(), stream_id, role };
         log.introduce(&identity);
         let probe = self.instruments.probe(&identity, parameters.size.get());
-        Ok(Recorder::with(log, probe))
+        Ok(Recorder::with(log, probe).telling())
     }
 
     /// The clock, and when it is over.
@@ -358,7 +387,7 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
         let fine = (least..=most).contains(&value);
         fine.then_some(()).ok_or_else(|| format!("its {what} must be from {least} to {most}"))
     };
-    let longest = frame::MAX_CHANNEL_PAYLOAD.get();
+    let longest = frame::MAX_CHANNEL_PAYLOAD.get() - parameters.integrity.trailer().get();
     let size = parameters.size.get();
     if name.is_empty() || name.len() > limits::CHANNEL_NAME_OCTETS {
         return Err(format!("its name must have 1 to {} octets", limits::CHANNEL_NAME_OCTETS));
@@ -371,6 +400,9 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
     }
     if parameters.destination.0 == [0; 6] {
         return Err("its destination is 00:00:00:00:00:00".to_owned());
+    }
+    if parameters.talker_address.is_some_and(MacAddress::is_multicast) {
+        return Err("its talker's address is a group's".to_owned());
     }
     if parameters.vlan > 4_094 || parameters.pcp > 7 {
         return Err("its VLAN identifier must be at most 4094, its priority at most 7".to_owned());
@@ -459,6 +491,8 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
         vlan: channel.vlan,
         pcp: channel.pcp,
         size: channel.size,
+        integrity: channel.integrity,
+        talker_address: channel.talker_address,
         interval: channel.interval,
         tolerance: channel.tolerance(),
         fixed_delay: channel.fixed_delay,

@@ -90,7 +90,7 @@ fn counting(
     channel: &ChannelParameters,
     counters: RawFd,
 ) -> Vec<LabelledInstruction> {
-    let (id, size) = (channel.stream_id.0, channel.size.get());
+    let (id, size) = (channel.stream_id.0, channel.stream_data_length().get());
     let header = unit + STREAM_HEADER as u32;
     let frame = |load: u32, at: u32| {
         let code = if load == WORD { FRAME_32 } else { FRAME_16 };
@@ -139,7 +139,7 @@ fn stream(
     const REJECT: usize = 1;
     const SAMPLE: usize = 5;
     let id = channel.stream_id.0;
-    let size = channel.size.get();
+    let size = channel.stream_data_length().get();
     let random = (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32;
     let identity = [(WORD, unit + 4, (id >> 32) as u32), (WORD, unit + 8, id as u32)];
     let mut lines = Vec::new();
@@ -213,6 +213,8 @@ mod tests {
             vlan: 2,
             pcp: 3,
             size: Octets::new(8),
+            integrity: Default::default(),
+            talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,
             fixed_delay: Span::from_ms(2),

@@ -10,13 +10,14 @@
 //! end 1
 //! ```
 //!
-//! Where the stream reservation protocol makes the reservations, the version is 2 and the line
-//! `reservation srp` follows the host's.
+//! Version 2 has a line `reservation plan` or `reservation srp` behind the host's, and two more words
+//! for each channel: `none`, `crc` or `authenticated`, and the talker's address or `any`.
 //!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
 
 use crate::interface::context::{MAX_CHANNELS, check, parameters_of};
+use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, NodeId, ReservationMode, System};
@@ -28,14 +29,15 @@ use std::str::FromStr;
 
 /// The word that a table begins with, before its version.
 const FORMAT: &str = "onbeat-channels";
-/// The version of tables whose reservations are the plan's, which are what they always were.
-const VERSION: u32 = 1;
-/// The version of tables that say who reserves.
-const VERSION_SRP: u32 = 2;
-/// The line that says so.
-const SRP: &str = "reservation srp";
-/// Words of a line about a channel.
+/// The newest version that is read. It is written where reservations are made by protocol, or a
+/// channel has a trailer or names its talker's address: version 1 cannot say that.
+const VERSION: u32 = 2;
+/// Words of a line about a channel in version 1.
 const WORDS: usize = 10;
+/// In version 2: integrity and talker's address come behind them.
+const WORDS_2: usize = WORDS + 2;
+/// Stands for an address that is not named.
+const ANY: &str = "any";
 
 /// The most octets of a table: [`MAX_CHANNELS`] of the longest lines are less.
 pub const TABLE_OCTETS: u64 = 1 << 20;
@@ -74,7 +76,7 @@ pub enum WrongTable {
     #[error("this is no table of a host's channels")]
     Other,
     /// It is of another version.
-    #[error("this is a table of version {0}; versions {VERSION} and {VERSION_SRP} are read")]
+    #[error("this is a table of version {0}; versions 1 to {VERSION} are read")]
     Version(u32),
     /// A line is not as it should be.
     #[error("line {line}: {what}")]
@@ -113,17 +115,24 @@ impl ChannelTable {
 
 impl fmt::Display for ChannelTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_srp = self.reservation == ReservationMode::Srp;
-        writeln!(f, "{FORMAT} {}", if is_srp { VERSION_SRP } else { VERSION })?;
+        let is_plain =
+            |p: &ChannelParameters| p.integrity == Integrity::None && p.talker_address.is_none();
+        let is_plain = self.ends.iter().all(|end| is_plain(&end.parameters));
+        let version = match self.reservation {
+            ReservationMode::Plan if is_plain => 1,
+            _ => VERSION,
+        };
+        writeln!(f, "{FORMAT} {version}")?;
+        let more = if version == 1 { "" } else { "; integrity, talker's address" };
         writeln!(
             f,
             "# end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, \
-             fixed delay"
+             fixed delay{more}"
         )?;
         writeln!(f, "system {}", self.system)?;
         writeln!(f, "host {}", self.host)?;
-        if is_srp {
-            writeln!(f, "{SRP}")?;
+        if version > 1 {
+            writeln!(f, "reservation {}", self.reservation.as_str())?;
         }
         for TableEndpoint { name, role, parameters: p } in &self.ends {
             let end = match role {
@@ -133,11 +142,16 @@ impl fmt::Display for ChannelTable {
             let (stream, octets) = (p.stream_id.0, p.size.get());
             let times = [p.interval, p.tolerance, p.fixed_delay].map(Span::as_ns);
             let [interval, tolerance, delay] = times;
-            writeln!(
+            write!(
                 f,
                 "{end} {name} {} {stream:#018x} {} {} {octets} {interval} {tolerance} {delay}",
                 p.destination, p.vlan, p.pcp,
             )?;
+            if version > 1 {
+                let talker = p.talker_address.map_or(ANY.to_owned(), |a| a.to_string());
+                write!(f, " {} {talker}", p.integrity.as_str())?;
+            }
+            writeln!(f)?;
         }
         writeln!(f, "end {}", self.ends.len())
     }
@@ -151,9 +165,8 @@ impl FromStr for ChannelTable {
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let (_, first) = lines.next().ok_or(WrongTable::Other)?;
         let version = first.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' '));
-        let reservation = match version.and_then(|version| version.parse().ok()) {
-            Some(VERSION) => ReservationMode::Plan,
-            Some(VERSION_SRP) => ReservationMode::Srp,
+        let version = match version.and_then(|version| version.parse().ok()) {
+            Some(version @ 1..=VERSION) => version,
             Some(other) => return Err(WrongTable::Version(other)),
             None => return Err(WrongTable::Other),
         };
@@ -165,12 +178,16 @@ impl FromStr for ChannelTable {
             name.map(str::to_owned).ok_or_else(wrong)
         };
         let (system, host) = (named("system")?, named("host")?);
-        if reservation == ReservationMode::Srp {
-            let (line, text) = lines.next().ok_or(WrongTable::Incomplete)?;
-            if text != SRP {
-                return Err(WrongTable::Line { line, what: format!("expected `{SRP}`") });
+        let reservation = match version {
+            1 => ReservationMode::Plan,
+            _ => {
+                let (line, text) = lines.next().ok_or(WrongTable::Incomplete)?;
+                read_reservation(text).ok_or_else(|| {
+                    let what = "expected `reservation plan` or `reservation srp`".to_owned();
+                    WrongTable::Line { line, what }
+                })?
             }
-        }
+        };
         let mut ends = Vec::new();
         for (line, text) in lines.by_ref() {
             let wrong = |what| WrongTable::Line { line, what };
@@ -188,7 +205,7 @@ impl FromStr for ChannelTable {
             if ends.len() == MAX_CHANNELS {
                 return Err(wrong(format!("a program has at most {MAX_CHANNELS} channels")));
             }
-            ends.push(read_end(text).map_err(wrong)?);
+            ends.push(read_end(text, version).map_err(wrong)?);
         }
         Err(WrongTable::Incomplete)
     }
@@ -200,18 +217,39 @@ fn is_name(name: &str, most: usize) -> bool {
     (1..=most).contains(&name.len()) && name.bytes().all(may)
 }
 
+/// Reads the line that says who reserves.
+fn read_reservation(line: &str) -> Option<ReservationMode> {
+    let mode = line.strip_prefix("reservation ")?;
+    [ReservationMode::Plan, ReservationMode::Srp].into_iter().find(|known| known.as_str() == mode)
+}
+
+/// Reads integrity and talker's address.
+fn read_integrity(words: &[&str]) -> Result<(Integrity, Option<MacAddress>), String> {
+    let &[integrity, talker] = words else { return Ok((Integrity::None, None)) };
+    let integrity =
+        Integrity::named(integrity).ok_or("the integrity is `none`, `crc` or `authenticated`")?;
+    let talker = match talker {
+        ANY => None,
+        address => Some(address.parse().map_err(|error| format!("the talker's address: {error}"))?),
+    };
+    Ok((integrity, talker))
+}
+
 /// Reads a line about a channel.
-fn read_end(line: &str) -> Result<TableEndpoint, String> {
+fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
     fn number<T: FromStr>(word: &str, what: &str) -> Result<T, String> {
         // What is too long to be right is not repeated.
         let shown = word.get(..word.len().min(32)).unwrap_or_default();
         word.parse().map_err(|_| format!("the {what} `{shown}` is no number, or too large"))
     }
-    let words: Vec<&str> = line.split(' ').take(WORDS + 1).collect();
-    let [end, name, destination, stream, vlan, pcp, octets, interval, tolerance, delay] =
-        <[&str; WORDS]>::try_from(words).map_err(|words| {
-            format!("{WORDS} words, one space between them, not {}", words.len())
-        })?;
+    let wanted = if version == 1 { WORDS } else { WORDS_2 };
+    let words: Vec<&str> = line.split(' ').take(wanted + 1).collect();
+    let (first, more) = match words.split_first_chunk::<WORDS>() {
+        Some((first, more)) if words.len() == wanted => (*first, more),
+        _ => return Err(format!("{wanted} words, one space between them, not {}", words.len())),
+    };
+    let [end, name, destination, stream, vlan, pcp, octets, interval, tolerance, delay] = first;
+    let (integrity, talker_address) = read_integrity(more)?;
     let role = match end {
         "talker" => Role::Talker,
         "listener" => Role::Listener,
@@ -232,6 +270,8 @@ fn read_end(line: &str) -> Result<TableEndpoint, String> {
         vlan: number(vlan, "VLAN identifier")?,
         pcp: number(pcp, "priority code point")?,
         size: Octets::new(number(octets, "size")?),
+        integrity,
+        talker_address,
         interval: Span::from_ns(number(interval, "interval")?),
         tolerance: Span::from_ns(number(tolerance, "tolerance")?),
         fixed_delay: Span::from_ns(number(delay, "fixed delay")?),
@@ -284,16 +324,22 @@ end 2
     }
 
     #[test]
-    fn a_table_says_that_srp_reserves_in_version_2() {
+    fn a_table_of_version_2_says_who_reserves() {
         let text = TABLE
             .replace("channels 1", "channels 2")
-            .replace("host plant\n", "host plant\nreservation srp\n");
+            .replace("fixed delay", "fixed delay; integrity, talker's address")
+            .replace("host plant\n", "host plant\nreservation srp\n")
+            .replace(" 2000000\n", " 2000000 none any\n")
+            .replace(" 1471 1 0 0\n", " 1471 1 0 0 none any\n");
         let table: ChannelTable = text.parse().expect("a table");
         assert_eq!(table.reservation, ReservationMode::Srp);
         assert_eq!(table.to_string(), text);
         let plan: ChannelTable = TABLE.parse().expect("a table");
         assert_eq!(plan.reservation, ReservationMode::Plan);
-        assert!(wrong(&text.replace("reservation srp\n", "")).contains("line 5: expected `res"));
+        for wrong_line in ["", "reservation all\n", "reservation \n"] {
+            let said = wrong(&text.replace("reservation srp\n", wrong_line));
+            assert!(said.contains("line 5: expected `reservation plan` or"), "{said}");
+        }
     }
 
     #[test]
@@ -330,6 +376,35 @@ end 2
             ("host plant", "host a b", "line 4: expected `host` and a name"),
         ] {
             let said = wrong(&TABLE.replacen(from, to, 1));
+            assert!(said.contains(what), "{from} → {to}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_table_says_how_messages_are_checked_and_who_may_talk() {
+        let checked = TABLE
+            .replace("channels 1", "channels 2")
+            .replace("fixed delay", "fixed delay; integrity, talker's address")
+            .replace("host plant\n", "host plant\nreservation plan\n")
+            .replace(" 2000000\n", " 2000000 authenticated 02:00:00:00:00:07\n")
+            .replace(" 1471 1 0 0\n", " 1468 1 0 0 crc any\n");
+        let table: ChannelTable = checked.parse().expect("a table");
+        assert_eq!(table.to_string(), checked);
+        let [talker, listener] = &table.ends[..] else { panic!("{table:?}") };
+        assert_eq!(talker.parameters.integrity, Integrity::Authenticated);
+        assert_eq!(talker.parameters.talker_address, Some(MacAddress([2, 0, 0, 0, 0, 7])));
+        assert_eq!(listener.parameters.integrity, Integrity::Crc);
+        assert_eq!(listener.parameters.talker_address, None);
+        for (from, to, what) in [
+            ("authenticated", "secret", "the integrity is"),
+            ("02:00:00:00:00:07", "02:00", "the talker's address"),
+            ("02:00:00:00:00:07", "03:00:00:00:00:07", "a group's"),
+            (" 1468 ", " 1469 ", "a message of 1469 octets; it may have 1 to 1468"),
+            (" crc any", "", "12 words"),
+            ("reservation plan\n", "", "line 5: expected `reservation"),
+            ("channels 2\n", "channels 1\n", "line 5: expected `talker`"),
+        ] {
+            let said = wrong(&checked.replacen(from, to, 1));
             assert!(said.contains(what), "{from} → {to}: {said}");
         }
     }

@@ -256,8 +256,10 @@ fn group_of(
         IpVersion::V6 => 40,
     };
     let headers = ip_header + UDP_HEADER + ENCAPSULATION + STREAM_HEADER;
-    let (size, longest) =
-        (channel.size.get() as usize, (interface.mtu as usize).saturating_sub(headers));
+    let (size, longest) = (
+        channel.stream_data_length().get() as usize,
+        (interface.mtu as usize).saturating_sub(headers),
+    );
     if size > longest {
         return refuse(format!(
             "a message of {size} octets does not fit into one datagram: with an MTU of {} octets \
@@ -308,6 +310,8 @@ mod tests {
             vlan: 2,
             pcp: 3,
             size: Octets::new(8),
+            integrity: Default::default(),
+            talker_address: None,
             interval: INTERVAL,
             tolerance: Span::ZERO,
             fixed_delay: Span::from_ms(2),

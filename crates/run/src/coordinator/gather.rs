@@ -231,5 +231,20 @@ fn rejections(channel: &str, host: &str, log: &SharedLog) -> Vec<String> {
              captured later than the clocks allow"
         ));
     }
+    let others = [
+        (Reason::Damaged, "with another CRC than theirs"),
+        (Reason::NotAuthentic, "that nobody with the key made for now"),
+        (Reason::UnknownKey, "by a key that it does not have"),
+        (Reason::Replayed, "that were repeated"),
+        (Reason::Stale, "from before it began to read, or of an earlier start of the talker"),
+    ];
+    for (reason, which) in others {
+        let count = counters.rejected[reason as usize];
+        if count > 0 {
+            notes.push(format!(
+                "host `{host}` dropped {count} messages of channel `{channel}` {which}"
+            ));
+        }
+    }
     notes
 }

@@ -107,6 +107,11 @@ impl Carrier {
         matches!(self.kind, NetworkKind::Emulated)
     }
 
+    /// Whether frames go through an interface of this machine, where others may be.
+    pub(super) fn is_interface(&self) -> bool {
+        matches!(self.kind, NetworkKind::Interface { .. })
+    }
+
     /// Whether the ends on a host take part.
     pub(super) fn includes(&self, node: NodeId) -> bool {
         self.recorded().includes(node)

@@ -282,8 +282,11 @@ impl<'a> Session<'a> {
                 false => channel.pcp,
             },
             clock_error: self.clock_error(channel),
-            // Frames carry its lower 32 bits.
-            epoch: self.carrier.epoch_ns() as u32,
+            epoch: self.carrier.epoch_ns(),
+            // In an emulation the talker's host has another address than the real one.
+            talker_address: channel.talker_address.map(|named| {
+                if self.carrier.is_interface() { named } else { self.source(channel.talker) }
+            }),
             ..parameters_of(channel)
         }
     }
@@ -670,7 +673,8 @@ impl<'a> Session<'a> {
         };
         let queue = match &own {
             Some((theirs, ours)) if role == Role::Listener => {
-                let frame = (HEADERS + parameters.size.get() as usize).max(MIN_FRAME);
+                let frame =
+                    (HEADERS + parameters.stream_data_length().get() as usize).max(MIN_FRAME);
                 Some(SocketQueue::new(ours, theirs.as_fd(), STAMP + frame)?)
             }
             _ => None,
@@ -712,7 +716,7 @@ impl<'a> Session<'a> {
                 && e.role == Role::Talker
                 && Frame::parse(frame).is_ok_and(|f| {
                     f.header.stream_id == e.parameters.stream_id
-                        && f.payload.len() == e.parameters.size.get() as usize
+                        && f.payload.len() == e.parameters.stream_data_length().get() as usize
                         && frame.len() == (HEADERS + f.payload.len()).max(MIN_FRAME)
                 })
         });

@@ -8,6 +8,7 @@ use onbeat::coordinator::protocol::Attachment;
 use onbeat::interface::follow_schedule;
 use onbeat::interface::instance;
 use onbeat::interface::{InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase};
+use onbeat::keys;
 use onbeat::recorder::Recorder;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::Role;
@@ -54,20 +55,33 @@ impl SyntheticOnKernel {
             options: attachment.options,
             ..InterfaceSettings::default()
         };
+        // Others may be on the network, unless it is the run's own.
+        let is_shared = namespace.is_none();
         let wire = attach_in(namespace, &settings, &parameters, role)?;
         let memory = shared_log::create(capacity)?;
         let log = SharedLog::map(&memory, capacity)?;
         let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);
         let base = Arc::new(Timebase::default());
         let port = Limited::new(EndpointIo::Interface(InterfaceIo::new(Arc::clone(&base), wire)));
+        let protected = match is_shared {
+            true => keys::on_interface(&parameters, SyncedTime::ZERO),
+            false => Ok(None),
+        };
+        let protected = protected.map_err(SetupError::Refused)?;
         let part = match role {
             Role::Talker => {
-                let talker = talker::Talker::of_instance(parameters, instance());
+                let mut talker = talker::Talker::of_instance(parameters, instance());
+                if let Some((seal, _)) = protected {
+                    talker = talker.sealed(seal);
+                }
                 let end = TalkerEndpoint::new(talker, port, recorder);
                 Part::Talks(Box::new(end), parameters, phase)
             }
             Role::Listener => {
-                let listener = listener::Listener::new(parameters);
+                let mut listener = listener::Listener::new(parameters);
+                if let Some((_, guard)) = protected {
+                    listener = listener.guarded(guard);
+                }
                 let mut end = ListenerEndpoint::new(listener, port, recorder);
                 if attachment.options.follow_schedule {
                     follow_schedule(&mut end);

@@ -82,6 +82,8 @@ pub(crate) fn parameters(stream: u64, interval_us: i64) -> ChannelParameters {
         vlan: 2,
         pcp: 3,
         size: Octets::new(8),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_us(interval_us),
         tolerance: Span::from_us(interval_us) * 1_000,
         fixed_delay: Span::from_ms(2),

@@ -45,7 +45,7 @@ pub struct Pdu<'a> {
     pub timestamp: u32,
     /// See [`super::Header::meeting`].
     pub meeting: u32,
-    /// The message.
+    /// The stream data: the message, and its trailer if the channel has one.
     pub payload: &'a [u8],
 }
 
@@ -81,8 +81,18 @@ impl<'a> Pdu<'a> {
     /// When `into` is shorter than header and payload, or the payload longer than 65,535 octets.
     #[inline]
     pub fn emit(self, into: &mut [u8]) -> &mut [u8] {
-        let (pdu, rest) = into.split_at_mut(STREAM_HEADER + self.payload.len());
-        let length = u16::try_from(self.payload.len()).expect("a payload that fits a frame");
+        self.emit_with(&[], into)
+    }
+
+    /// The same with `trailer` behind the payload, as a part of the stream data.
+    ///
+    /// # Panics
+    /// When `into` is shorter than all of that, or the stream data longer than 65,535 octets.
+    #[inline]
+    pub fn emit_with<'b>(self, trailer: &[u8], into: &'b mut [u8]) -> &'b mut [u8] {
+        let data = self.payload.len() + trailer.len();
+        let (pdu, rest) = into.split_at_mut(STREAM_HEADER + data);
+        let length = u16::try_from(data).expect("a payload that fits a frame");
         let [upper, lower] = self.number.to_be_bytes();
         pdu[SUBTYPE] = SUBTYPE_EF_STREAM;
         pdu[SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
@@ -94,7 +104,9 @@ impl<'a> Pdu<'a> {
         pdu[LENGTH].copy_from_slice(&length.to_be_bytes());
         pdu[INSTANCE] = self.instance;
         pdu[UPPER_NUMBER] = if self.instance == 0 { 0 } else { upper };
-        pdu[STREAM_HEADER..].copy_from_slice(self.payload);
+        let (payload, behind) = pdu[STREAM_HEADER..].split_at_mut(self.payload.len());
+        payload.copy_from_slice(self.payload);
+        behind.copy_from_slice(trailer);
         rest
     }
 }

@@ -48,7 +48,7 @@ pub struct Header {
 pub struct Frame<'a> {
     /// The header's fields.
     pub header: Header,
-    /// The message.
+    /// The stream data: the message, and its trailer if the channel has one.
     pub payload: &'a [u8],
 }
 
@@ -120,11 +120,21 @@ impl fmt::Display for Frame<'_> {
 ///
 /// # Panics
 /// When the payload is longer than a frame can carry, or `into` shorter than the frame.
+#[inline]
 pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
-    let length = (HEADERS + payload.len()).max(MIN_FRAME);
-    assert!(length <= MAX_FRAME, "a payload of {} octets fits no frame", payload.len());
+    emit_with(header, payload, &[], into)
+}
+
+/// The same with a `trailer` behind the payload, as a part of the stream data.
+///
+/// # Panics
+/// When both are longer than a frame can carry, or `into` shorter than the frame.
+pub fn emit_with(header: &Header, payload: &[u8], trailer: &[u8], into: &mut [u8]) -> usize {
+    let data = payload.len() + trailer.len();
+    let length = (HEADERS + data).max(MIN_FRAME);
+    assert!(length <= MAX_FRAME, "stream data of {data} octets fits no frame");
     let (ethernet, tag, pdu) = Frame { header: *header, payload }.layers();
-    let padding = pdu.emit(tag.emit(ethernet.emit(&mut into[..length])));
+    let padding = pdu.emit_with(trailer, tag.emit(ethernet.emit(&mut into[..length])));
     padding.fill(0);
     length
 }

@@ -90,7 +90,7 @@ impl Case<'_> {
         if kept || self.clocks_jump() || !exact(&channel.talker) || self.is_rogue(&channel.talker) {
             return;
         }
-        let octets = (i64::from(channel.size) + HEADERS).max(FRAME_MIN);
+        let octets = (i64::from(channel.size + channel.trailer) + HEADERS).max(FRAME_MIN);
         let wires = Wires::new(self.system);
         let least = wires.least(&channel.talker, octets);
         let mut found = Vec::new();

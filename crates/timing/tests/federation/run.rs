@@ -135,6 +135,8 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         stream_id: StreamId(at as u64 + 1),
         class: Class::A,
         size: Octets::new(460),
+        integrity: Default::default(),
+        talker_address: None,
         interval: Span::from_ms(1),
         // The rate is not what these tests are about: nothing waits for it.
         burst: 1 << 20,

@@ -26,6 +26,11 @@ AT(onbeat_message, wakeup_error_ns, 32);
 AT(onbeat_message, sequence, 40);
 AT(onbeat_message, gap, 48);
 AT(onbeat_message, flags, 52);
+AT(onbeat_channel, pcp, 58);
+AT(onbeat_channel, integrity, 64);
+AT(onbeat_channel, talker_address, 68);
+AT(onbeat_interface, log, 56);
+AT(onbeat_interface, key_file, 64);
 enum { FIRST_COUNTERS = 88, FIRST_MESSAGE = 56 };
 
 /* Whether `size` octets at `got` begin as `all`, continue with zeros, and none behind was

@@ -243,7 +243,7 @@ impl Program {
         channel: &ChannelParameters,
     ) -> io::Result<()> {
         self.sockets.insert(&slot, &(socket.as_raw_fd() as u32))?;
-        let (vlan, size) = (u32::from(channel.vlan), channel.size.get());
+        let (vlan, size) = (u32::from(channel.vlan), channel.stream_data_length().get());
         let reader = Reader { slot, vlan, size };
         let added = self.streams.insert(&Key::of(channel), &reader);
         if added.is_err() {
