@@ -24,6 +24,7 @@ SWITCHES = 1.0
 PIPE_US = 10.0
 SCHEDULE_TIMES = 0.60
 MEMORY_OCTETS = 64 * 1024
+AUTHENTICATION_US = 2.0
 
 
 def pairs(rounds: Rounds, name: str, other: str, key: str) -> list[tuple[float, float]]:
@@ -117,6 +118,16 @@ def rows_of(paced: Rounds, flat: Rounds) -> list[list[str]]:
     times = paired(paced, schedule, "p50_ns", BASE)
     rows.append(at_most(f"{schedule}: p50 to bare", SCHEDULE_TIMES, times))
     rows.append(below(f"{xdp}: p50 to {schedule}", paired(paced, xdp, "p50_ns", schedule)))
+    added = [(mine - its) / 1000 for mine, its in pairs(paced, "onbeat-auth", "onbeat", "p50_ns")]
+    rows.append(
+        row(
+            "onbeat-auth: p50 above onbeat",
+            f"<= {AUTHENTICATION_US:.1f} us",
+            added,
+            lambda got: got <= AUTHENTICATION_US,
+            "{:.2f} us",
+        )
+    )
     rows += [ahead_of_all(name, paced) for name in (*BLOCKING, schedule)]
     return rows
 

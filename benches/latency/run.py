@@ -114,6 +114,8 @@ CONTESTANTS = [
     Contestant("onbeat", "C, blocking read", onbeat),
     Contestant(BASE, "bare AF_PACKET, one blocking call", plain("packet")),
     Contestant("onbeat-rust", "Rust, blocking read", onbeat_rust),
+    Contestant("onbeat-crc", "C, blocking read, with a CRC", onbeat, "crc"),
+    Contestant("onbeat-auth", "C, blocking read, authenticated", onbeat, "authenticated"),
     Contestant("onbeat-schedule", "C, follows the schedule", onbeat, "schedule"),
     Contestant("onbeat-xdp", "C, AF_XDP", onbeat, "xdp"),
     Contestant("onbeat-xdp-schedule", "C, AF_XDP, follows the schedule", onbeat, "xdp-schedule"),

@@ -1,6 +1,6 @@
 /*
  * Onbeat's C API on a real interface. The variant is the transport, `schedule` if the reader
- * follows the schedule, or both: `xdp-schedule`.
+ * follows the schedule, or both: `xdp-schedule`; or the integrity of the channel.
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
 #include "../bench.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NAME "latency"
+#define KEY "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 static void good(onbeat_status status, const char *what)
 {
@@ -37,13 +38,22 @@ static onbeat *open_interface(const char *variant)
 	onbeat_interface interface = { .name = BENCH_INTERFACE, .transport = ONBEAT_PACKET };
 	onbeat *context;
 
+	if (strstr(variant, "crc"))
+		channel.integrity = ONBEAT_INTEGRITY_CRC;
+	if (strstr(variant, "authenticated")) {
+		channel.integrity = ONBEAT_INTEGRITY_AUTHENTICATED;
+		/* Any key will do; the program wipes it. */
+		setenv("ONBEAT_KEY", KEY, 1);
+	}
 	if (strstr(variant, "schedule"))
 		interface.flags = ONBEAT_FOLLOW_SCHEDULE;
 	if (strstr(variant, "xdp"))
 		interface.transport = ONBEAT_XDP;
 	else if (strstr(variant, "udp"))
 		interface.transport = ONBEAT_UDP4;
-	good(onbeat_open_interface(&interface, &channel, 1, &context), "onbeat_open_interface");
+	good(onbeat_open_interface_sized(&interface, sizeof(interface), &channel, sizeof(channel), 1,
+					 &context),
+	     "onbeat_open_interface_sized");
 	return context;
 }
 
