@@ -28,11 +28,11 @@
 //!    (i64 ns each, the least if it was not)
 //!
 //! 10. version 5 only, reservations by protocol: when programs began (u8: 0 never; 1, then i64 ns),
-//!    how many channels (u32); each: channel (u32), how it stood at the talker (u8: 0 advertised,
-//!    1 ready, 2 ready-failed, 3 asking-failed), the worst case (u8; 1, then i64 ns), how often it
-//!    was lost (u32), whether it was complete (u8), how many listeners (u32); each: how it stood
-//!    (u8: 0 no talker, 1 advertised, 2 ready; 3 failed, then the code, and the node (u8; 1, then
-//!    u32)), when it was ready (u8; 1, then i64 ns)
+//!     how many channels (u32); each: channel (u32), how it stood at the talker (u8: 0 advertised,
+//!     1 ready, 2 ready-failed, 3 asking-failed), the worst case (u8; 1, then i64 ns), how often it
+//!     was lost (u32), whether it was complete (u8), how many listeners (u32); each: how it stood
+//!     (u8: 0 no talker, 1 advertised, 2 ready; 3 failed, then the code, and the node (u8; 1, then
+//!     u32)), when it was ready (u8; 1, then i64 ns)
 //!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
 //! part. A file is of version 5 if it has reservations by protocol, else of version 4 if it has

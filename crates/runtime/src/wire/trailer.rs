@@ -50,7 +50,7 @@ impl Mark {
     /// As 16 octets.
     #[inline]
     pub fn to_octets(self) -> [u8; TAG_TRAILER - AUTHENTICATION_TAG] {
-        let word = u64::from(self.key) << 56 | self.counter % COUNTERS;
+        let word = (u64::from(self.key) << 56) | (self.counter % COUNTERS);
         let mut octets = [0; TAG_TRAILER - AUTHENTICATION_TAG];
         octets[..8].copy_from_slice(&word.to_be_bytes());
         octets[8..].copy_from_slice(&self.epoch.to_be_bytes());
