@@ -88,6 +88,42 @@ fn with_protection_nothing_is_lost_and_everything_stays_below_the_bound() {
 }
 
 #[test]
+fn by_protocol_the_papers_channel_is_ready_over_two_bridges_and_measures_what_it_does_by_plan() {
+    let system = TestSystem::example("01-two-hosts");
+    let run = |scenario| {
+        let arguments = ["run", ".", "--scenario", scenario, "--duration", "20s"];
+        results(&arguments, system.path(), 0)
+    };
+    let (by_plan, by_protocol) = (run("protected"), run("srp"));
+    let mcast42 = [&by_plan, &by_protocol].map(|results| channel(results, "mcast42"));
+    for of_both in mcast42 {
+        assert_eq!(of_both["verdict"], "kept");
+        assert_eq!(number(of_both, "sent"), 1_000);
+        assert_eq!(number(of_both, "lost") + number(of_both, "late"), 0);
+    }
+    // Programs begin some microseconds later, so the same messages meet other frames of the noise.
+    let [plan, srp] = mcast42;
+    for equal in ["bound_ns", "latency_ns.min"] {
+        assert_eq!(number(plan, equal), number(srp, equal), "{equal}");
+    }
+    for (figure, apart) in [("avg", 100), ("stddev", 100), ("p99", 500), ("max", 12_288)] {
+        let figure = format!("latency_ns.{figure}");
+        let [plan, srp] = [plan, srp].map(|channel| number(channel, &figure));
+        assert!((plan - srp).abs() <= apart, "{figure}: {plan} {srp}");
+    }
+    assert!(by_plan["runs"][0].get("reservations").is_none());
+    let reservations = &by_protocol["runs"][0]["reservations"];
+    let reservation = &reservations["channels"][0];
+    assert_eq!((&reservation["status"], &reservation["complete"]), (&"ready".into(), &true.into()));
+    assert_eq!(reservation["listeners"][0]["status"], "ready");
+    // Three links there and back: PDUs of 64 to 68 octets, preamble and 50 ns each.
+    let ready = number(reservation, "ready_ns");
+    assert!((6 * (576 + 50)..6 * (720 + 50)).contains(&ready), "{ready}");
+    assert_eq!(number(reservations, "begun_ns"), ready);
+    assert!(number(reservation, "worst_case_ns") >= 7 * 300_000_000);
+}
+
+#[test]
 fn in_real_time_over_the_emulated_network_every_message_arrives_in_order() {
     let system = TestSystem::example("01-two-hosts");
     let arguments = ["run", ".", "--scenario", "real-time", "--duration", "2s"];
