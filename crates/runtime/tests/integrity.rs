@@ -182,6 +182,19 @@ fn a_talker_that_starts_again_is_read_and_its_earlier_start_no_more() {
 }
 
 #[test]
+fn in_a_run_a_talker_that_starts_again_is_read_though_its_clock_was_set_back() {
+    let parameters = parameters(Integrity::Authenticated);
+    let mut listener = Listener::new(parameters);
+    let mut before = Talker::of_instance(parameters, 1);
+    assert!(accept(&mut listener, &message(&mut before, ms(500)), ms(500)).is_ok());
+    let mut after = Talker::of_instance(parameters, 2);
+    // The first one seems old, as without integrity.
+    let first = accept(&mut listener, &message(&mut after, ms(1)), ms(1));
+    assert!(matches!(first, Err(Dropped::Duplicate { .. })), "{first:?}");
+    assert!(accept(&mut listener, &message(&mut after, ms(2)), ms(2)).is_ok());
+}
+
+#[test]
 fn frames_that_overtake_each_other_are_no_repetitions_until_they_come_twice() {
     let mut listener = listener(SyncedTime::ZERO);
     let mut live = talker(1, 1);

@@ -174,6 +174,8 @@ enum GuardKind {
         keys: StreamKeys,
         /// Nothing is accepted that was captured before.
         since: SyncedTime,
+        /// Whether a message of another epoch must be later than all before.
+        doubts: bool,
         seen: Option<Seen>,
     },
 }
@@ -195,15 +197,22 @@ impl Guard {
         Some(Self(match integrity {
             Integrity::None => GuardKind::None,
             Integrity::Crc => GuardKind::Crc,
-            Integrity::Authenticated => GuardKind::Authenticated { keys: keys?, since, seen: None },
+            Integrity::Authenticated => {
+                GuardKind::Authenticated { keys: keys?, since, doubts: true, seen: None }
+            }
         }))
     }
 
-    /// The same in an emulation, where the network is the run's own.
+    /// The same in an emulation, where the network is the run's own: a talker that is started again
+    /// is read at once, though its clock was set back, as without integrity.
     pub fn of_runs(parameters: &ChannelParameters) -> Self {
         let keys = KeyRing::of_runs().of_stream(parameters.stream_id);
         let since = SyncedTime::from_ns(i64::MIN);
-        Self::new(parameters.integrity, Some(keys), since).expect("there are keys")
+        let mut guard = Self::new(parameters.integrity, Some(keys), since).expect("there are keys");
+        if let GuardKind::Authenticated { doubts, .. } = &mut guard.0 {
+            *doubts = false;
+        }
+        guard
     }
 
     /// Whether it uses keys.
@@ -231,7 +240,7 @@ impl Guard {
         match &mut self.0 {
             GuardKind::None => Ok(Verified { counter: None, is_authentic: false, seen: None }),
             GuardKind::Crc => check_crc(unit),
-            GuardKind::Authenticated { keys, since, seen } => {
+            GuardKind::Authenticated { keys, since, doubts, seen } => {
                 // The clock was set back: what it said before means nothing any more.
                 *since = now.min(*since);
                 let at = unit.len().checked_sub(TAG_TRAILER).ok_or(Reason::Shape)?;
@@ -245,7 +254,8 @@ impl Guard {
                 if capture < *since {
                     return Err(Reason::Stale);
                 }
-                let seen = Some(Seen::after(*seen, mark, capture)?);
+                let after = Seen::after(*seen, mark, capture, *doubts)?;
+                let seen = Some(after);
                 let counter = Some((mark.counter, COUNTERS));
                 Ok(Verified { counter, is_authentic: true, seen })
             }
@@ -273,13 +283,19 @@ fn check_crc(unit: &[u8]) -> Result<Verified, Reason> {
 
 impl Seen {
     /// What is known when this message is accepted, or why it is not.
-    fn after(before: Option<Self>, mark: Mark, capture: SyncedTime) -> Result<Self, Reason> {
+    fn after(
+        before: Option<Self>,
+        mark: Mark,
+        capture: SyncedTime,
+        doubts: bool,
+    ) -> Result<Self, Reason> {
         let Mark { counter, epoch, .. } = mark;
         let first = Self { epoch, highest: counter, window: u64::MAX, capture };
         let Some(seen) = before else { return Ok(first) };
         if seen.epoch != epoch {
             // The talker was started again, or somebody repeats what an earlier start sent.
-            return if capture > seen.capture { Ok(first) } else { Err(Reason::Stale) };
+            let is_later = capture > seen.capture;
+            return if is_later || !doubts { Ok(first) } else { Err(Reason::Stale) };
         }
         let capture = seen.capture.max(capture);
         if counter > seen.highest {
