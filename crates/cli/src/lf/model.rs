@@ -176,7 +176,8 @@ impl Model {
     pub(super) fn spare(&self, out: &Path) -> Result<(), WrongArgument> {
         let Ok(out_real) = out.canonicalize() else { return Ok(()) };
         let sources = self.sources().iter().map(|source| PathBuf::from(&source.path));
-        let mut read = sources.chain(self.named.borrow().iter().cloned());
+        let named = self.named.borrow();
+        let mut read = sources.chain(named.iter().cloned());
         if read.any(|path| path.canonicalize().is_ok_and(|real| real == out_real)) {
             let why = format!("{} is read: give the output another name", out.display());
             return Err(WrongArgument(why));
