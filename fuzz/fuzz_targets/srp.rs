@@ -22,7 +22,7 @@ fuzz_target!(|octets: &[u8]| {
     // Each piece: how much later it comes, what it is, and its octets.
     for piece in octets.chunks(64) {
         let Some(([later, kind], octets)) = piece.split_first_chunk::<2>() else { break };
-        now = now + Span::from_ms(i64::from(*later) * 16);
+        now += Span::from_ms(i64::from(*later) * 16);
         let client = ClientId(u64::from(kind >> 3));
         let input = match kind & 7 {
             0 => HostInput::Msrp(octets),

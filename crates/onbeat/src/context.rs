@@ -46,7 +46,7 @@ pub enum EndpointIo {
     /// Through the coordinator.
     Run(Box<client::CoordinatorIo>),
     /// Through an interface.
-    Interface(InterfaceIo),
+    Interface(Box<InterfaceIo>),
 }
 
 impl Context {

@@ -59,6 +59,7 @@ fn read_all(end: &mut Listener, last: u64) -> Counters {
     end.log().shared().counters()
 }
 
+#[expect(clippy::disallowed_methods, reason = "the pace of programs, which is not measured")]
 #[test]
 fn keys_are_rotated_while_messages_flow_and_none_is_lost() {
     const LAST: u64 = 1_000;

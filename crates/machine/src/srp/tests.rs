@@ -140,7 +140,7 @@ impl Net {
                 self.act(actions);
                 sent.iter().for_each(|(port, pdu)| self.tell(*port, HostInput::Mvrp(pdu)));
             }
-            self.now = self.now + Span::from_ms(1);
+            self.now += Span::from_ms(1);
         }
     }
 

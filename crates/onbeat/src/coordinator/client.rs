@@ -9,8 +9,8 @@
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndpointIo, Listener, Talker};
 use crate::coordinator::protocol::{
-    Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, OLD_ENVIRONMENT, Reply,
-    Request, Start, VERSION, Work,
+    Attachment, Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, OLD_ENVIRONMENT,
+    Reply, Request, Start, VERSION, Work,
 };
 use crate::coordinator::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
@@ -363,19 +363,8 @@ impl RunContext {
                     EndpointIo::Run(Box::new(CoordinatorIo { shared, end, own, packet }))
                 }
                 Some(attachment) => {
-                    let settings = InterfaceSettings {
-                        name: attachment.interface.to_owned(),
-                        transport: attachment.transport,
-                        options: attachment.options,
-                        ..InterfaceSettings::default()
-                    };
-                    let wire = attach_in(own, &settings, &parameters, role)?;
-                    let _ = self.shared.interface.set(settings.name);
-                    let base = Arc::clone(&self.shared.base);
-                    let open = Open { base: Arc::clone(&base), end };
-                    EndpointIo::Interface(
-                        InterfaceIo::claiming(base, wire, Some(Box::new(open))).keyed(keys),
-                    )
+                    let io = self.attach(attachment, own, (&parameters, role), end)?;
+                    EndpointIo::Interface(Box::new(io.keyed(keys)))
                 }
             };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
@@ -392,6 +381,27 @@ impl RunContext {
             };
             Ok(opened)
         })
+    }
+
+    /// An end on an interface of a namespace.
+    fn attach(
+        &self,
+        attachment: &Attachment<'_>,
+        own: Option<OwnedFd>,
+        (parameters, role): (&ChannelParameters, Role),
+        end: u32,
+    ) -> Result<InterfaceIo, SetupError> {
+        let settings = InterfaceSettings {
+            name: attachment.interface.to_owned(),
+            transport: attachment.transport,
+            options: attachment.options,
+            ..InterfaceSettings::default()
+        };
+        let wire = attach_in(own, &settings, parameters, role)?;
+        let _ = self.shared.interface.set(settings.name);
+        let base = Arc::clone(&self.shared.base);
+        let open = Open { base: Arc::clone(&base), end };
+        Ok(InterfaceIo::claiming(base, wire, Some(Box::new(open))))
     }
 
     /// Waits until one of the ends, all of the emulated network in virtual time, has a frame.

@@ -334,7 +334,7 @@ impl InterfaceContext {
             })?;
             io.reserve(reservation, parameters.pcp, self.settings.options);
         }
-        Ok(Limited::new(EndpointIo::Interface(io)))
+        Ok(Limited::new(EndpointIo::Interface(Box::new(io))))
     }
 
     /// Asks for the reservation of a channel's stream.

@@ -62,7 +62,8 @@ impl SyntheticOnKernel {
         let log = SharedLog::map(&memory, capacity)?;
         let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);
         let base = Arc::new(Timebase::default());
-        let port = Limited::new(EndpointIo::Interface(InterfaceIo::new(Arc::clone(&base), wire)));
+        let io = Box::new(InterfaceIo::new(Arc::clone(&base), wire));
+        let port = Limited::new(EndpointIo::Interface(io));
         let protected = match is_shared {
             true => keys::on_interface(&parameters, SyncedTime::ZERO),
             false => Ok(None),

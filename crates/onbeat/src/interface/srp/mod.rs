@@ -81,6 +81,7 @@ fn class_of(priority: u8) -> Option<Class> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onbeat_model::integrity::Integrity;
     use onbeat_model::record::Role;
     use onbeat_model::units::{MacAddress, Octets, StreamId};
 
@@ -92,6 +93,8 @@ mod tests {
             vlan: 2,
             pcp: 3,
             size: Octets::new(8),
+            integrity: Integrity::None,
+            talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,
             fixed_delay: Span::from_ms(2),
