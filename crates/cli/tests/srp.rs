@@ -2,6 +2,8 @@
 //! that says nothing, in network namespaces; and what Wireshark makes of their frames.
 
 use crate::common::{TestSystem, onbeat, root, run, two_hosts};
+use onbeat::clock::{MonoTime, pause};
+use onbeat_model::time::Span;
 use onbeat_testkit::{Need, bridged, cable, not_run, within};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,10 +12,10 @@ use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long anything may take before a test fails: no figure of the protocol.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Span = Span::from_s(40);
 
 /// A process in a namespace, ended with its value.
 struct Process {
@@ -94,14 +96,14 @@ fn status(host: &OwnedFd) -> (Value, i32) {
 /// The status, once it is as it should be.
 #[expect(clippy::disallowed_methods, reason = "between looks at another process, not measured")]
 fn status_when(host: &OwnedFd, is_so: impl Fn(&Value) -> bool) -> (Value, i32) {
-    let begun = Instant::now();
+    let begun = MonoTime::now();
     loop {
         let (said, code) = status(host);
         if is_so(&said) {
             return (said, code);
         }
-        assert!(begun.elapsed() < PATIENCE, "still {said:#}");
-        std::thread::sleep(Duration::from_millis(50));
+        assert!(MonoTime::now() - begun < PATIENCE, "still {said:#}");
+        pause(Span::from_ms(50));
     }
 }
 
@@ -384,7 +386,7 @@ fn where_mrpd_runs_its_protocol_is_used() {
         onbeat_testkit::run("ip link set lo up").expect("a loopback");
         UdpSocket::bind(("127.0.0.1", 7_500)).expect("mrpd's port")
     });
-    daemon.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    daemon.set_read_timeout(Some(Duration::from_secs(40))).expect("a timeout");
     let system = program();
     let mut talker = end(&system, &hosts[0], "talk eth0 0x0200000000010001 8 1 60000 60000");
     let mut octets = [0; 2_000];

@@ -59,7 +59,8 @@ pub fn offer_of(channel: &ChannelParameters) -> Option<Offer> {
     let measured = class.measurement_interval().unwrap_or(Span::from_us(250));
     let interval = channel.interval.as_ns().max(1).unsigned_abs();
     let frames = measured.as_ns().unsigned_abs().div_ceil(interval).max(1);
-    let octets = channel.size.get() + frame::AVTP_HEADER.get();
+    let message = channel.size.get() + channel.integrity.trailer().get();
+    let octets = message + frame::AVTP_HEADER.get();
     Some(Offer {
         stream: channel.stream_id,
         destination: channel.destination,
@@ -113,6 +114,9 @@ mod tests {
         let offer = offer_of(&often).expect("class B");
         assert_eq!((offer.class, offer.tspec.max_interval_frames), (Class::B, 3));
         assert_eq!(offer_of(&ChannelParameters { pcp: 5, ..channel() }), None);
+        // The trailer is a part of the frame, too.
+        let sealed = ChannelParameters { integrity: Integrity::Authenticated, ..channel() };
+        assert_eq!(offer_of(&sealed).expect("class A").tspec.max_frame_size, 64);
     }
 
     #[test]
