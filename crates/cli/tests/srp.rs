@@ -201,7 +201,7 @@ fn what_a_bridge_cannot_reserve_fails_with_the_reason_and_the_bridge() {
     let system = program();
     let mut talker = end(&system, &hosts[0], "talk eth0 2 1400 1 60000 60000");
     talker.line("opened");
-    let mut listener = end(&system, &hosts[1], "listen eth0 2 1400 1 3000 3000");
+    let mut listener = end(&system, &hosts[1], "listen eth0 2 1400 1 5000 5000");
     let waited = listener.line("waited");
     let (said, code) = status_when(&hosts[0], |said| {
         said["interfaces"][0]["streams"][0]["state"] == "asking-failed"
