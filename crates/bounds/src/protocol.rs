@@ -79,7 +79,7 @@ fn classes(system: &System, protected: &[ChannelId]) -> Vec<Diagnostic> {
 fn too_frequent(system: &System, plan: &Plan, id: ChannelId) -> Option<Diagnostic> {
     let channel = system.channel(id);
     let interval = channel.class.measurement_interval()?;
-    let frame = frame::of_channel(channel.size);
+    let frame = frame::of_channel(channel.stream_data_length());
     let frames = interval_frames(plan.channel(id).reserved_rate, frame, interval, MSRP_MARGIN);
     let text = format!(
         "channel `{}` needs {frames} frames in {interval}: the protocol can say up to {}",

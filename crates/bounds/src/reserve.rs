@@ -39,7 +39,7 @@ fn tspec_rate(channel: &Channel) -> BitRate {
 /// `real` with an octet more for each.
 fn msrp_rate(channel: &Channel, real: BitRate) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
-    let frame = frame::of_channel(channel.size);
+    let frame = frame::of_channel(channel.stream_data_length());
     let rate = |frames| reservation::tspec_rate(frame, frames, interval, MSRP_MARGIN);
     let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
     let mut frames = interval_ns.div_ceil(period_ns).max(1);

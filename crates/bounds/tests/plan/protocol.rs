@@ -6,6 +6,7 @@ use crate::build::Net;
 use onbeat_bounds::{plan, plan_for_protocol, plan_without_bounds};
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Origin;
+use onbeat_model::integrity::Integrity;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
 use onbeat_model::reservation::{
@@ -89,6 +90,14 @@ fn draw(seed: u64) -> System {
     net.0
 }
 
+/// What channels are checked by, and how many octets that takes.
+const INTEGRITIES: [(Integrity, u32); 4] = [
+    (Integrity::None, 0),
+    (Integrity::None, 0),
+    (Integrity::Crc, 8),
+    (Integrity::Authenticated, 32),
+];
+
 fn draw_channel(net: &mut Net, hosts: &[&str], number: u64, b_pcp: u8, random: &mut Random) {
     let from = random.one(hosts);
     let mut to: Vec<_> = hosts.iter().copied().filter(|host| *host != from).collect();
@@ -98,7 +107,9 @@ fn draw_channel(net: &mut Net, hosts: &[&str], number: u64, b_pcp: u8, random: &
     let channel = net.channel(&format!("c{number}"), from, &to);
     channel.class = if random.percent(60) { Class::A } else { Class::B };
     channel.pcp = if channel.class == Class::A { 3 } else { b_pcp };
-    let most = random.one(&[30, 200, 700, 1_476]);
+    let (integrity, trailer) = random.one(&INTEGRITIES);
+    channel.integrity = integrity;
+    let most = random.one(&[40, 200, 700, 1_476]) - u64::from(trailer);
     channel.size = Octets::new(1 + random.below(most) as u32);
     let interval =
         random.one(&[50_000, 125_000, 200_000, 250_000, 1_000_000, 1_000_000, 20_000_000]);
@@ -134,7 +145,9 @@ fn by_protocol(
 /// least 68 octets, preamble, gap and an octet more, so many in each class measurement interval
 /// that a talker whose clock is fast by up to the drawn rate may send them all.
 fn rate(system: &System, channel: &Channel) -> u64 {
-    let octets = u64::from((channel.size.get() + 24 + 22).max(68) + 21);
+    let trailer = INTEGRITIES.iter().find(|(integrity, _)| *integrity == channel.integrity);
+    let trailer = trailer.map_or(0, |(_, octets)| *octets);
+    let octets = u64::from((channel.size.get() + trailer + 24 + 22).max(68) + 21);
     let (interval, per_s) = match channel.class {
         Class::A => (125_000, 8_000),
         _ => (250_000, 4_000),

@@ -151,7 +151,7 @@ impl<'a> Network<'a> {
 
     fn tspec(&self, id: ChannelId) -> TSpec {
         let channel = self.system.channel(id);
-        let octets = channel.size.get() + frame::AVTP_HEADER.get();
+        let octets = channel.stream_data_length().get() + frame::AVTP_HEADER.get();
         TSpec {
             max_frame_size: u16::try_from(octets).expect("a message fits a frame"),
             max_interval_frames: u16::try_from(self.frames(id)).expect("what the plan has checked"),
@@ -161,7 +161,7 @@ impl<'a> Network<'a> {
     /// MaxIntervalFrames of a channel.
     fn frames(&self, id: ChannelId) -> u64 {
         let channel = self.system.channel(id);
-        let frame = frame::of_channel(channel.size);
+        let frame = frame::of_channel(channel.stream_data_length());
         let interval = channel.class.measurement_interval().expect("an SR class");
         let rate = self.plan.channel(id).reserved_rate;
         interval_frames(rate, frame, interval, MSRP_MARGIN).max(1)

@@ -59,8 +59,7 @@ pub fn offer_of(channel: &ChannelParameters) -> Option<Offer> {
     let measured = class.measurement_interval().unwrap_or(Span::from_us(250));
     let interval = channel.interval.as_ns().max(1).unsigned_abs();
     let frames = measured.as_ns().unsigned_abs().div_ceil(interval).max(1);
-    let message = channel.size.get() + channel.integrity.trailer().get();
-    let octets = message + frame::AVTP_HEADER.get();
+    let octets = channel.stream_data_length().get() + frame::AVTP_HEADER.get();
     Some(Offer {
         stream: channel.stream_id,
         destination: channel.destination,
@@ -110,6 +109,8 @@ mod tests {
         let offer = offer_of(&channel()).expect("class A");
         assert_eq!(offer.tspec, TSpec { max_frame_size: 32, max_interval_frames: 1 });
         assert_eq!(offer.class, Class::A);
+        let checked = ChannelParameters { integrity: Integrity::Authenticated, ..channel() };
+        assert_eq!(offer_of(&checked).expect("class A").tspec.max_frame_size, 64);
         let often = ChannelParameters { pcp: 2, interval: Span::from_us(100), ..channel() };
         let offer = offer_of(&often).expect("class B");
         assert_eq!((offer.class, offer.tspec.max_interval_frames), (Class::B, 3));
