@@ -94,7 +94,6 @@ fn status(host: &OwnedFd) -> (Value, i32) {
 }
 
 /// The status, once it is as it should be.
-#[expect(clippy::disallowed_methods, reason = "between looks at another process, not measured")]
 fn status_when(host: &OwnedFd, is_so: impl Fn(&Value) -> bool) -> (Value, i32) {
     let begun = MonoTime::now();
     loop {
