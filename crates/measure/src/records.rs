@@ -236,8 +236,8 @@ fn is_continued(run: &RunLog, next: &RunLog) -> bool {
 }
 
 /// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP, reservations and
-/// when it ended, in the order and form of the record file. Settings, load samples, the reason of an
-/// early end and everything of the machine that ran it are left out.
+/// when it ended, in the order and form of the record file. Settings, load samples, the reason of
+/// an early end and everything of the machine that ran it are left out.
 pub fn record_hash(log: &RunLog) -> String {
     let mut hash = Sha256::new();
     put_ends(&mut |octets| hash.update(octets), &log.ends);

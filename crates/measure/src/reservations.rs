@@ -25,7 +25,7 @@ pub struct ReservationResult {
     /// How it stood at its talker at the end: `advertised`, `ready`, `ready-failed` or
     /// `asking-failed`.
     pub status: String,
-    /// From the announcement until all listeners could first get its frames; null if they never
+    /// From the Talker Advertise until all listeners could first get its frames; null if they never
     /// could at once.
     pub ready_ns: Option<i64>,
     /// The longest that this may take by the protocol's timers, if no frame is lost and everything
@@ -52,7 +52,7 @@ pub struct ListenerReservationResult {
     pub failure: Option<String>,
     /// The bridge, or the host, that says so.
     pub failed_at: Option<String>,
-    /// From the announcement until the channel's frames could first get there.
+    /// From the Talker Advertise until the channel's frames could first get there.
     pub ready_ns: Option<i64>,
 }
 

@@ -116,7 +116,7 @@ pub struct ReservationObserved {
     /// How it stood at the end, at its talker.
     pub status: ReservationStatus,
     /// How it stood at the end at each listener, in their order; and how long after the talker's
-    /// announcement its frames could first get there: it was ready, and so was every port.
+    /// Talker Advertise its frames could first get there: it was ready, and so was every port.
     pub listeners: Vec<(ListenerReservation, Option<Span>)>,
     /// The longest that this may take by the protocol's timers, if no frame is lost and everything
     /// fits; none if that is not known.
@@ -128,7 +128,7 @@ pub struct ReservationObserved {
 }
 
 impl ReservationObserved {
-    /// How long after the announcement all listeners could first get its frames.
+    /// How long after the Talker Advertise all listeners could first get its frames.
     pub fn ready(&self) -> Option<Span> {
         self.listeners
             .iter()

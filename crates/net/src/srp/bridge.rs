@@ -119,7 +119,7 @@ impl Bridge {
         }
     }
 
-    /// Begins anew, with nothing.
+    /// Begins again, with nothing.
     fn restart(&mut self, now: NetTime, wants: &mut Wants) {
         for (number, port) in self.start.ids.iter().enumerate() {
             let slopes = self.msrp.idle_slopes(number).into_iter().enumerate();

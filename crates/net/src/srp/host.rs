@@ -175,7 +175,7 @@ impl Host {
         self.reserved = reserved;
     }
 
-    /// Begins anew, with nothing.
+    /// Begins again, with nothing.
     fn restart(&mut self, now: NetTime, wants: &mut Wants) {
         self.station = self.start.station(now);
         for (channel, _) in &self.start.offers {

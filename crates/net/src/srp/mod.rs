@@ -9,7 +9,7 @@
 //!
 //! PDUs are frames of the queue of network control, [`CONTROL_QUEUE`], and are delayed and lost as
 //! others. Nodes take no time to answer. A link that fails, or whose other end fails, is told to
-//! its ends. A node that fails forgets all; it begins anew when it is back.
+//! its ends. A node that fails forgets all; it begins again when it is back.
 //!
 //! # Topology
 //! A stream's context is the plan's tree of it: the shortest paths from its talker to the listeners

@@ -10,8 +10,8 @@
 //! end 1
 //! ```
 //!
-//! Version 2 has a line `reservation plan` or `reservation srp` behind the host's, and two more words
-//! for each channel: `none`, `crc` or `authenticated`, and the talker's address or `any`.
+//! Version 2 has a line `reservation plan` or `reservation srp` behind the host's, and two more
+//! words for each channel: `none`, `crc` or `authenticated`, and the talker's address or `any`.
 //!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.

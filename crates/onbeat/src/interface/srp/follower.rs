@@ -149,7 +149,8 @@ impl Drop for Reservation {
     }
 }
 
-/// Finds who knows, asks, and notes the first answer; `Err(None)` if there is no service and no mrpd.
+/// Finds who knows, asks, and notes the first answer; `Err(None)` if there is neither a service nor
+/// mrpd.
 fn begin(interface: &str, request: Request, shared: &Shared) -> Result<Way, Option<String>> {
     let why = |error: io::Error| {
         Some(format!("the reservation service of interface `{interface}`: {error}"))
