@@ -71,7 +71,8 @@ impl Reservations {
         let channels: Vec<_> =
             (0..plan.channels.len() as u32).map(ChannelId).map(channel).collect();
         let undecided = channels.iter().flatten().count();
-        Self { hops, channels, undecided, begun: None }
+        let begun = (undecided == 0).then_some(NetTime::ZERO);
+        Self { hops, channels, undecided, begun }
     }
 
     /// The ports by which a channel's frames leave, and their hops there.
