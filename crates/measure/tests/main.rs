@@ -6,6 +6,7 @@ mod common;
 mod compare;
 mod measurement;
 mod records;
+mod reservations;
 mod results;
 mod schema;
 mod simulation;

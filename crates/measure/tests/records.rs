@@ -268,8 +268,8 @@ fn other_files_versions_and_trailing_octets_are_named() {
     let log = common::log(&common::system(&[], &[], Vec::new()));
     assert_eq!(decode(b"{\"version\": 1}"), Err(Error::Magic));
     let mut newer = encode(&log);
-    newer[8] = 5;
-    assert_eq!(decode(&newer), Err(Error::Version(5)));
+    newer[8] = 6;
+    assert_eq!(decode(&newer), Err(Error::Version(6)));
     let mut longer = encode(&log);
     longer.push(0);
     assert_eq!(decode(&longer), Err(Error::Trailing(1)));
