@@ -36,8 +36,8 @@ impl Engine {
         self.ports[port.index()].idle_slope(queue)
     }
 
-    /// Lets the network continue until it is decided for each reservation by protocol whether it is to
-    /// be had, but not beyond [`RESERVATION_WAIT`] or `limit`. Returns at once if no protocol
+    /// Lets the network continue until it is decided for each reservation by protocol whether it is
+    /// to be had, but not beyond [`RESERVATION_WAIT`] or `limit`. Returns at once if no protocol
     /// reserves. Outputs meanwhile are lost: to be called before programs have begun.
     pub fn await_reservations(&mut self, limit: NetTime) {
         let limit = limit.min(NetTime::ZERO + RESERVATION_WAIT);

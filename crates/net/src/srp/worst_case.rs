@@ -14,9 +14,9 @@ const ATTRIBUTES_AT_ONCE: usize = 16 * (1_500 - 40) / 41;
 /// a quarter of the port's rate is left.
 const FRAMES_BEFORE: i64 = 4 * 50;
 
-/// The longest from a channel's Talker Advertise to all listeners' being able to get it, if all nodes
-/// begin at once, no frame is lost and every stream fits. None if other traffic may hold up PDUs
-/// for longer than is counted here.
+/// The longest from a channel's Talker Advertise to all listeners' being able to get it, if all
+/// nodes begin at once, no frame is lost and every stream fits. None if other traffic may hold up
+/// PDUs for longer than is counted here.
 pub(crate) fn worst_case(system: &System, plan: &Plan, id: ChannelId) -> Option<Span> {
     let is_above = |class: u8| usize::from(class) >= CONTROL_QUEUE;
     if system.streams.iter().any(|stream| is_above(stream.traffic_class))
