@@ -9,6 +9,10 @@ use onbeat_model::reservation::{
 use onbeat_model::system::{ChannelId, PortId, System};
 use onbeat_model::time::{NetTime, Span};
 
+/// If some reservation failed, talkers begin when nothing has changed for so long: what is refused
+/// first may yet be reserved instead of something else.
+const SETTLING: Span = Span::from_s(1);
+
 /// All reservations of a run.
 #[derive(Debug)]
 pub(crate) struct Reservations {
@@ -20,6 +24,8 @@ pub(crate) struct Reservations {
     undecided: usize,
     /// When talkers began.
     begun: Option<NetTime>,
+    /// When something changed last.
+    changed: NetTime,
 }
 
 /// The reservation of one channel.
@@ -72,7 +78,7 @@ impl Reservations {
             (0..plan.channels.len() as u32).map(ChannelId).map(channel).collect();
         let undecided = channels.iter().flatten().count();
         let begun = (undecided == 0).then_some(NetTime::ZERO);
-        Self { hops, channels, undecided, begun }
+        Self { hops, channels, undecided, begun, changed: NetTime::ZERO }
     }
 
     /// The ports by which a channel's frames leave, and their hops there.
@@ -101,6 +107,8 @@ impl Reservations {
 
     /// Looks again at a channel of which something changed now.
     pub(crate) fn look_at(&mut self, now: NetTime, channel: ChannelId, routes: &Routes) {
+        // What begins by now does so whatever changes now.
+        self.have_begun(now);
         let Some(entry) = &mut self.channels[channel.index()] else { return };
         let (mut is_complete, mut is_decided) = (true, true);
         let mut is_any_ready = false;
@@ -134,15 +142,24 @@ impl Reservations {
                 false => self.undecided += 1,
             }
         }
-        if self.undecided == 0 {
+        self.changed = now;
+        if self.undecided == 0 && self.channels.iter().flatten().all(|entry| entry.is_complete) {
             self.begun.get_or_insert(now);
         }
     }
 
+    /// When talkers begin if nothing changes any more.
+    pub(crate) fn begin_at(&self) -> NetTime {
+        let latest = NetTime::ZERO + RESERVATION_WAIT;
+        let settled = if self.undecided == 0 { self.changed + SETTLING } else { latest };
+        self.begun.unwrap_or(settled.min(latest))
+    }
+
     /// Whether talkers may begin: all is decided, or the wait is over.
     pub(crate) fn have_begun(&mut self, now: NetTime) -> bool {
-        if self.begun.is_none() && now >= NetTime::ZERO + RESERVATION_WAIT {
-            self.begun = Some(NetTime::ZERO + RESERVATION_WAIT);
+        let begins = self.begin_at();
+        if begins <= now {
+            self.begun = Some(begins);
         }
         self.begun.is_some()
     }
@@ -152,8 +169,8 @@ impl Reservations {
         self.channels.get(flow as usize).is_some_and(Option::is_some)
     }
 
-    /// How all of them went.
-    pub(crate) fn observed(&self) -> ReservationsObserved {
+    /// How all of them went up to now.
+    pub(crate) fn observed(&self, now: NetTime) -> ReservationsObserved {
         let observe = |(id, entry): (ChannelId, &Option<ChannelReservation>)| {
             let entry = entry.as_ref()?;
             Some(ReservationObserved {
@@ -166,6 +183,7 @@ impl Reservations {
             })
         };
         let channels = (0..).map(ChannelId).zip(&self.channels).filter_map(observe).collect();
-        ReservationsObserved { begun: self.begun, channels }
+        let begun = Some(self.begin_at()).filter(|begins| *begins <= now);
+        ReservationsObserved { begun, channels }
     }
 }

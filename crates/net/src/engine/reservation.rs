@@ -28,7 +28,7 @@ impl Engine {
 
     /// How reservations went that a protocol made; none if none did.
     pub fn reservations_observed(&self) -> Option<ReservationsObserved> {
-        self.reservations.as_ref().map(|reservations| reservations.observed())
+        self.reservations.as_ref().map(|reservations| reservations.observed(self.now))
     }
 
     /// What the credit-based shaper of a queue has now; nothing if there is none.
@@ -42,7 +42,8 @@ impl Engine {
     pub fn await_reservations(&mut self, limit: NetTime) {
         let limit = limit.min(NetTime::ZERO + RESERVATION_WAIT);
         while !self.have_begun() && self.now < limit {
-            let next = self.next_event().unwrap_or(limit).min(limit);
+            let begins = self.reservations.as_ref().map_or(limit, |all| all.begin_at());
+            let next = self.next_event().unwrap_or(limit).min(begins).min(limit);
             self.advance(next);
         }
     }

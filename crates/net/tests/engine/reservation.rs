@@ -189,6 +189,9 @@ fn a_channel_without_room_fails_at_the_host_that_would_send_it_and_loses_all_mes
     let reservations = observed.reservations.as_ref().expect("the protocol takes part");
     let [first, second] = &reservations.channels[..] else { panic!("two channels") };
     assert!(first.is_complete && !second.is_complete);
+    // Where something failed, talkers wait whether that is the last word.
+    let begun = reservations.begun.expect("all is decided") - NetTime::ZERO;
+    assert!(Span::from_s(1) < begun && begun < Span::from_s(2), "{begun}");
     let (status, ready) = second.listeners[0];
     assert!(matches!(status, ListenerReservation::Failed(code, Some(NodeId(0))) if code.0 == 1));
     assert_eq!((second.status, ready), (ReservationStatus::AskingFailed, None));
