@@ -39,9 +39,9 @@ static onbeat *open_interface(const char *variant)
 	onbeat *context;
 
 	if (strstr(variant, "crc"))
-		channel.integrity = ONBEAT_INTEGRITY_CRC;
+		channel.traffic_class |= ONBEAT_CRC;
 	if (strstr(variant, "authenticated")) {
-		channel.integrity = ONBEAT_INTEGRITY_AUTHENTICATED;
+		channel.traffic_class |= ONBEAT_AUTHENTICATED;
 		/* Any key will do; the program wipes it. */
 		setenv("ONBEAT_KEY", KEY, 1);
 	}

@@ -131,6 +131,17 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_RESERVE 64
 
 /**
+ * Frames carry a counter and a CRC of 32 bits behind the message.
+ */
+#define ONBEAT_CRC 256
+
+/**
+ * Frames carry a counter and a tag of 128 bits behind the message, made with a key that both ends
+ * have.
+ */
+#define ONBEAT_AUTHENTICATED 512
+
+/**
  * Result of a call. Zero or more means success. Below zero the call did nothing, and
  * `onbeat_last_error` says why. Numbers are never reused.
  */
@@ -490,7 +501,7 @@ typedef struct onbeat_channel {
      */
     uint64_t stream_id;
     /**
-     * An `onbeat_class`.
+     * An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted.
      */
     uint32_t traffic_class;
     /**
@@ -517,18 +528,6 @@ typedef struct onbeat_channel {
      * Priority code point; 0 means the class's.
      */
     uint8_t pcp;
-    /**
-     * Nothing: version 0.1 had padding here, which may hold anything.
-     */
-    uint8_t reserved[5];
-    /**
-     * An `onbeat_integrity`.
-     */
-    uint32_t integrity;
-    /**
-     * Readers accept frames of this station only; zeros mean of any.
-     */
-    uint8_t talker_address[6];
 } onbeat_channel;
 
 /**

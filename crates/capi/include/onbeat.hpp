@@ -158,11 +158,11 @@ struct Interface {
 /** What a channel's frames carry behind the message. */
 enum class Integrity : std::uint32_t {
     /** Nothing. */
-    none = ONBEAT_INTEGRITY_NONE,
+    none = 0,
     /** A counter and a CRC of 32 bits. */
-    crc = ONBEAT_INTEGRITY_CRC,
+    crc = ONBEAT_CRC,
     /** A counter and a tag of 128 bits, made with a key that both ends have. */
-    authenticated = ONBEAT_INTEGRITY_AUTHENTICATED,
+    authenticated = ONBEAT_AUTHENTICATED,
 };
 
 /** What both ends of a channel agree on: a row of the manifest. */
@@ -189,8 +189,6 @@ struct Channel {
     std::uint8_t pcp = 0;
     /** What readers check messages by. */
     Integrity integrity = Integrity::none;
-    /** Readers accept frames of this station only; zeros mean of any. */
-    std::array<std::uint8_t, 6> talker_address{};
 };
 
 namespace detail {
@@ -237,16 +235,14 @@ inline onbeat_channel channel(const Channel &from) noexcept {
     for (std::size_t at = 0; at < from.destination.size(); at++)
         to.destination[at] = from.destination[at];
     to.stream_id = from.stream_id;
-    to.traffic_class = static_cast<std::uint32_t>(from.traffic_class);
+    to.traffic_class = static_cast<std::uint32_t>(from.traffic_class) |
+                       static_cast<std::uint32_t>(from.integrity);
     to.size = from.size;
     to.burst = from.burst;
     to.interval_ns = from.interval.count();
     to.fixed_delay_ns = from.fixed_delay.count();
     to.vlan = from.vlan;
     to.pcp = from.pcp;
-    to.integrity = static_cast<std::uint32_t>(from.integrity);
-    for (std::size_t at = 0; at < from.talker_address.size(); at++)
-        to.talker_address[at] = from.talker_address[at];
     return to;
 }
 

@@ -40,19 +40,6 @@ pub enum onbeat_transport {
     OnbeatUdp6 = 3,
 }
 
-/// What a channel's frames carry behind the message.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
-pub enum onbeat_integrity {
-    /// Nothing.
-    OnbeatIntegrityNone = 0,
-    /// A counter and a CRC of 32 bits.
-    OnbeatIntegrityCrc = 1,
-    /// A counter and a tag of 128 bits, made with a key that both ends have.
-    OnbeatIntegrityAuthenticated = 2,
-}
-
 /// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked. Later
 /// versions may add fields at the end, which only `onbeat_open_interface_sized` and
 /// `onbeat_declare_sized` look at.
@@ -66,7 +53,7 @@ pub struct onbeat_channel {
     pub destination: [u8; 6],
     /// Unique, not 0.
     pub stream_id: u64,
-    /// An `onbeat_class`.
+    /// An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted.
     pub traffic_class: u32,
     /// Octets of a message, 1 to 1476.
     pub size: u32,
@@ -80,12 +67,6 @@ pub struct onbeat_channel {
     pub vlan: u16,
     /// Priority code point; 0 means the class's.
     pub pcp: u8,
-    /// Nothing: version 0.1 had padding here, which may hold anything.
-    pub reserved: [u8; 5],
-    /// An `onbeat_integrity`.
-    pub integrity: u32,
-    /// Readers accept frames of this station only; zeros mean of any.
-    pub talker_address: [u8; 6],
 }
 
 /// An interface and its settings. All fields but `name` may be zero. Later versions may add
@@ -143,6 +124,12 @@ const FLAGS: u32 = ONBEAT_UNTAGGED
     | ONBEAT_LAUNCH_TIME
     | ONBEAT_RESERVE;
 
+/// Frames carry a counter and a CRC of 32 bits behind the message.
+pub const ONBEAT_CRC: u32 = 256;
+/// Frames carry a counter and a tag of 128 bits behind the message, made with a key that both ends
+/// have.
+pub const ONBEAT_AUTHENTICATED: u32 = 512;
+
 const CLASSES: [(onbeat_class, Class); 3] = [
     (onbeat_class::OnbeatClassA, Class::A),
     (onbeat_class::OnbeatClassB, Class::B),
@@ -153,12 +140,6 @@ const TRANSPORTS: [(onbeat_transport, TransportKind); 4] = [
     (onbeat_transport::OnbeatXdp, TransportKind::Xdp),
     (onbeat_transport::OnbeatUdp4, TransportKind::Udp4),
     (onbeat_transport::OnbeatUdp6, TransportKind::Udp6),
-];
-
-const INTEGRITIES: [(onbeat_integrity, Integrity); 3] = [
-    (onbeat_integrity::OnbeatIntegrityNone, Integrity::None),
-    (onbeat_integrity::OnbeatIntegrityCrc, Integrity::Crc),
-    (onbeat_integrity::OnbeatIntegrityAuthenticated, Integrity::Authenticated),
 ];
 
 /// # Safety
@@ -215,6 +196,15 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     Ok(settings)
 }
 
+/// What a channel is checked by, and the number of its class. Both at once are no class.
+fn integrity_of(traffic_class: u32) -> (Integrity, u32) {
+    match traffic_class & (ONBEAT_CRC | ONBEAT_AUTHENTICATED) {
+        ONBEAT_CRC => (Integrity::Crc, traffic_class & !ONBEAT_CRC),
+        ONBEAT_AUTHENTICATED => (Integrity::Authenticated, traffic_class & !ONBEAT_AUTHENTICATED),
+        _ => (Integrity::None, traffic_class),
+    }
+}
+
 /// # Safety
 /// The name in `channel` is NULL or a text.
 pub(crate) unsafe fn declare(
@@ -224,12 +214,10 @@ pub(crate) unsafe fn declare(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let name = unsafe { text(channel.name, &format!("{at}name")) }?;
-    let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
+    let (integrity, number) = integrity_of(channel.traffic_class);
+    let known = CLASSES.iter().find(|(class, _)| *class as u32 == number);
     let other = || Failure::argument(format!("`{at}traffic_class` is not an onbeat_class"));
     let &(_, class) = known.ok_or_else(other)?;
-    let known = INTEGRITIES.iter().find(|(number, _)| *number as u32 == channel.integrity);
-    let other = || Failure::argument(format!("`{at}integrity` is not an onbeat_integrity"));
-    let &(_, integrity) = known.ok_or_else(other)?;
     let Context::Interface(context) = context else {
         let what = "`context` is a run's, where the description declares the channels";
         return Err(Failure::argument(what));
@@ -246,7 +234,7 @@ pub(crate) unsafe fn declare(
             pcp: if channel.pcp == 0 { class.default_pcp() } else { channel.pcp },
             size: Octets::new(channel.size),
             integrity,
-            talker_address: Some(MacAddress(channel.talker_address)).filter(|a| a.0 != [0; 6]),
+            talker_address: None,
             interval,
             tolerance: rate_tolerance(interval, channel.burst),
             fixed_delay: or(channel.fixed_delay_ns, class.fixed_delay()),
