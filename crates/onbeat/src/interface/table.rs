@@ -402,7 +402,7 @@ end 2
             (" 1468 ", " 1469 ", "a message of 1469 octets; it may have 1 to 1468"),
             (" crc any", "", "12 words"),
             ("reservation plan\n", "", "line 5: expected `reservation"),
-            ("channels 2\n", "channels 1\n", "line 5: expected `talker`"),
+            ("channels 2\n", "channels 1\n", "line 5: 10 words"),
         ] {
             let said = wrong(&checked.replacen(from, to, 1));
             assert!(said.contains(what), "{from} → {to}: {said}");
