@@ -176,7 +176,9 @@ fn what_gives_nothing_or_too_much_is_not_waited_for() {
         let case = Case::new(&[]);
         make.iter().for_each(|make| make(case.place()));
         let output = case.onbeat(&["check", "."]);
-        assert!(said(&output).contains(expected), "{what}: {}", said(&output));
+        // A slow machine's compiler comes to its time limit before that of what it prints.
+        let is_slow = what == "a macro bomb" && said(&output).contains("does not end");
+        assert!(is_slow || said(&output).contains(expected), "{what}: {}", said(&output));
     }
 }
 
