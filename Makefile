@@ -40,8 +40,8 @@ test:
 	$(CARGO) test --workspace --locked --no-run
 	@rm -f target/not-run
 	@# Many tests wait for a clock: twice as many threads as processors, and lints beside them, which
-	@# begin when the tests have let go of cargo's lock.
-	@(sleep 5; $(MAKE) --no-print-directory lint) > target/lint.log 2>&1 & lint=$$!; \
+	@# begin when the tests have let go of cargo's lock and use what these leave of the processors.
+	@(sleep 5; nice -n 19 $(MAKE) --no-print-directory lint) > target/lint.log 2>&1 & lint=$$!; \
 		RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
 		ONBEAT_NOT_RUN=$(CURDIR)/target/not-run \
 		$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \
