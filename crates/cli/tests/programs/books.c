@@ -196,13 +196,14 @@ static onbeat_status read_once(struct reader *r, enum way way, struct content *m
 	}
 }
 
-/* Whether a frame that was dropped, a second talker's or of the future, may have ended a select. */
+/* Whether a frame that was dropped may have ended a select: a second talker's, one of the future,
+ * or one that a clock that was set back makes a copy. */
 static int others_wake(const struct reader *r)
 {
 	onbeat_counters counted;
 
 	must(onbeat_listener_counters(r->in, &counted));
-	return has_second || counted.rejected_future > 0;
+	return has_second || counted.rejected_future > 0 || counted.duplicate > 0;
 }
 
 /* What the times of a new message must be. */
