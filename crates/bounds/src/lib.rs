@@ -6,9 +6,9 @@ mod analysis;
 mod document;
 pub mod fifo;
 pub mod import;
-mod protocol;
 mod reserve;
 mod route;
+mod srp;
 
 pub use analysis::bound::{longest_run, shortest};
 pub use analysis::coincidence::{ChannelSet, Coincidence, coincidence};
@@ -109,7 +109,7 @@ fn without_bounds(system: &System, plan: &mut Plan) {
 /// As [`plan`].
 pub fn plan_for_protocol(system: &System) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let Draft { mut plan, errors, .. } = draft(system, true)?;
-    if !protocol::is_used(system) || errors.iter().any(|error| error.code != codes::OVERLOADED) {
+    if !srp::is_used(system) || errors.iter().any(|error| error.code != codes::OVERLOADED) {
         return Err(errors);
     }
     without_bounds(system, &mut plan);
@@ -155,7 +155,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         .collect();
     let (ports, refused) = reserve::reserve(system, &mut channels);
     let plan = Plan { protected, channels, noise, tcp, streams, ports, ..Plan::default() };
-    let hindrances = protocol::hindrances(system, &plan);
+    let hindrances = srp::hindrances(system, &plan);
     if !hindrances.is_empty() {
         errors.extend(hindrances);
         return Err(errors);

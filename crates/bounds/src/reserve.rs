@@ -2,7 +2,7 @@
 
 use crate::analysis::arrival::Arrival;
 use crate::analysis::gates;
-use crate::protocol;
+use crate::srp;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
@@ -80,7 +80,7 @@ pub(crate) fn reserve(
         let tree = planned.tree_ports();
         let real = tree.iter().map(|port| real_rate(system, channel, *port)).max();
         let real = real.unwrap_or_default();
-        planned.reserved_rate = match protocol::is_used(system) {
+        planned.reserved_rate = match srp::is_used(system) {
             true => msrp_rate(channel, real),
             false => real.max(tspec_rate(channel)),
         };

@@ -5,7 +5,7 @@
 use crate::trace;
 
 use crate::common::{onbeat, run};
-use crate::random::Random;
+use onbeat_testkit::Random;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;

@@ -17,8 +17,6 @@ mod found;
 mod loops;
 #[path = "../../bounds/tests/fifo/published.rs"]
 mod published;
-#[path = "timedc_random/random.rs"]
-mod random;
 #[path = "tfg_random/table.rs"]
 mod table;
 #[path = "timedc/trace.rs"]

@@ -6,8 +6,8 @@ mod generate;
 mod machine;
 
 use crate::common::{ONE_HOST, onbeat};
-use crate::random::Random;
 use machine::{Program, Verdict};
+use onbeat_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;

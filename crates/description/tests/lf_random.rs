@@ -3,6 +3,7 @@
 
 use onbeat_description::lf::{self, Outside};
 use onbeat_model::federation::TagDelay;
+use onbeat_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -11,25 +12,6 @@ const MS: i64 = 1_000_000;
 const HYPER_NS: i64 = 120 * MS;
 /// How many of them are simulated; the last one is steady.
 const HYPERS: i64 = 6;
-
-struct Random(u64);
-
-impl Random {
-    /// A number below `n` (splitmix64).
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ z >> 31) % n as u64) as usize
-    }
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// An instance of the federated reactor.
 struct Decl {
@@ -89,13 +71,13 @@ struct Drawn {
 fn draw(seed: u64) -> Drawn {
     let mut random = Random(seed);
     let mut decls: Vec<Decl> = Vec::new();
-    for at in 0..2 + random.below(5) {
+    for at in 0..2 + random.index(5) {
         let timer = (at == 0 || random.one_in(3))
-            .then(|| (random.of(&[10, 20, 30, 40, 60]) * MS, random.of(&[0, 5]) * MS));
-        let bank = if random.one_in(2) { Some(1 + random.below(3)) } else { None };
+            .then(|| (random.one_of(&[10, 20, 30, 40, 60]) * MS, random.one_of(&[0, 5]) * MS));
+        let bank = if random.one_in(2) { Some(1 + random.index(3)) } else { None };
         let has_output = timer.is_some() || !random.one_in(3);
-        let width = 1 + random.below(3);
-        decls.push(Decl { timer, has_output, width, bank, nested: random.below(3) });
+        let width = 1 + random.index(3);
+        decls.push(Decl { timer, has_output, width, bank, nested: random.index(3) });
     }
     let mut text = "target C\n".to_owned();
     for (at, decl) in decls.iter().enumerate() {
@@ -154,8 +136,8 @@ fn connect(
     let sources: Vec<usize> = (0..at).filter(|from| decls[*from].has_output).collect();
     let mut refs = Vec::new();
     let mut left = Vec::new();
-    for _ in 0..1 + random.below(2) {
-        let from = random.of(&sources);
+    for _ in 0..1 + random.index(2) {
+        let from = random.one_of(&sources);
         let interleaved = random.one_in(3);
         let port = format!("f{from}.out");
         refs.push(if interleaved { format!("interleaved({port})") } else { port });
@@ -164,7 +146,7 @@ fn connect(
     let interleaved = random.one_in(3);
     let right = decls[at].ports(interleaved);
     let broadcast = random.one_in(2);
-    let (after, words) = random.of(&[
+    let (after, words) = random.one_of(&[
         (After::Same, ""),
         (After::Microstep, " after 0"),
         (After::Ns(3 * MS), " after d"),

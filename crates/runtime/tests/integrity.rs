@@ -9,6 +9,7 @@ use onbeat_runtime::listener::{Accepted, Dropped, Listener, Reading};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::trailer::{Mark, TAG_TRAILER};
 use onbeat_runtime::wire::{Frame, HEADERS, TAGGED};
+use onbeat_testkit::Random;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -264,22 +265,6 @@ fn keys_are_rotated_without_losing_a_message() {
     }
     let old = message(&mut talker_with(2, 2, ring(&[7])), ms(200));
     assert_eq!(accept(&mut listener, &old, ms(200)), rejected(Reason::UnknownKey));
-}
-
-/// A generator of 64 bits with a seed (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        self.draw() % most
-    }
 }
 
 fn campaign(variable: &str, least: usize) -> usize {

@@ -15,6 +15,7 @@ use onbeat_runtime::msrp::{
     TalkerStatus,
 };
 use onbeat_runtime::mvrp::{Mvrp, Vid};
+use onbeat_testkit::Random;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -29,28 +30,6 @@ const DELAY: [i64; 2] = [MS / 10, 40 * MS];
 /// Longest time between two LeaveAll, and LeaveTime.
 const LEAVE_ALL: i64 = 15 * S;
 const LEAVE: i64 = 600 * MS;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    fn below(&mut self, count: usize) -> usize {
-        (self.draw() % count as u64) as usize
-    }
-    fn between(&mut self, low: i64, high: i64) -> i64 {
-        low + (self.draw() % (high - low + 1) as u64) as i64
-    }
-    fn percent(&mut self, percent: u64) -> bool {
-        self.draw() % 100 < percent
-    }
-}
 
 enum Machine {
     Bridge(Box<MsrpBridge>, Box<Propagation<Mvrp>>),
@@ -117,17 +96,17 @@ fn identifier(node: usize) -> BridgeId {
 impl System {
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
-        let bridges = 1 + random.below(6);
-        let stations = 2 + random.below(7);
-        let mut ends: Vec<(usize, usize)> = (1..bridges).map(|n| (random.below(n), n)).collect();
+        let bridges = 1 + random.index(6);
+        let stations = 2 + random.index(7);
+        let mut ends: Vec<(usize, usize)> = (1..bridges).map(|n| (random.index(n), n)).collect();
         let is_mesh = bridges > 2 && random.percent(40);
-        for _ in 0..if is_mesh { 1 + random.below(3) } else { 0 } {
-            let (a, b) = (random.below(bridges), random.below(bridges));
+        for _ in 0..if is_mesh { 1 + random.index(3) } else { 0 } {
+            let (a, b) = (random.index(bridges), random.index(bridges));
             if a != b {
                 ends.push((a, b));
             }
         }
-        ends.extend((0..stations).map(|n| (random.below(bridges), bridges + n)));
+        ends.extend((0..stations).map(|n| (random.index(bridges), bridges + n)));
         let rates = [BitRate::from_mbps(100), BitRate::from_mbps(1_000)];
         let mut ports = vec![0; bridges + stations];
         let mut links = Vec::new();
@@ -161,12 +140,12 @@ impl System {
 
             system.nodes.push(Node { machine, runs: true, links, starts: 0 });
         }
-        for number in 0..1 + system.random.below(10) as u64 {
+        for number in 0..1 + system.random.index(10) as u64 {
             let offer = system.draw_offer(number, stations);
             system.offers.push(offer);
         }
         system.span();
-        for _ in 0..20 + system.random.below(60) {
+        for _ in 0..20 + system.random.index(60) {
             let when = system.random.between(0, CHAOS);
             system.push(when, Event::Act);
         }
@@ -190,7 +169,7 @@ impl System {
             rank: if random.percent(15) { Rank::Emergency } else { Rank::Normal },
             latency: Span::from_us(125),
         };
-        let talker = self.bridges + random.below(stations);
+        let talker = self.bridges + random.index(stations);
         Offer { talker, request, is_offered: false, listeners: BTreeSet::new() }
     }
 
@@ -332,9 +311,9 @@ impl System {
 
     /// Something that users, power supplies and cables do.
     fn act(&mut self) {
-        let offer = self.random.below(self.offers.len());
-        let node = self.random.below(self.nodes.len());
-        match self.random.below(100) {
+        let offer = self.random.index(self.offers.len());
+        let node = self.random.index(self.nodes.len());
+        match self.random.index(100) {
             0..35 => {
                 let wants = !self.offers[offer].is_offered || self.random.percent(30);
                 self.offers[offer].is_offered = wants;
@@ -342,7 +321,7 @@ impl System {
                 self.apply_offer(offer, node);
             }
             35..85 => {
-                let station = self.bridges + self.random.below(self.nodes.len() - self.bridges);
+                let station = self.bridges + self.random.index(self.nodes.len() - self.bridges);
                 let Offer { talker, listeners, .. } = &mut self.offers[offer];
                 if station == *talker || !listeners.insert(station) {
                     listeners.remove(&station);
@@ -361,7 +340,7 @@ impl System {
                 self.push(when, Event::Restart(node));
             }
             _ => {
-                let link = self.random.below(self.links.len());
+                let link = self.random.index(self.links.len());
                 self.flap(link);
             }
         }

@@ -1,7 +1,7 @@
 //! The flows of a system on their paths, and what else is on the wires.
 
 use super::arrival::Arrival;
-use crate::protocol;
+use crate::srp;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::{Policing, QUEUES, TokenBucket};
 use onbeat_model::system::{
@@ -306,7 +306,7 @@ impl<'a> FlowNetwork<'a> {
 
     /// A protocol that reserves sends network control at every port, how much is not counted.
     fn add_reservation_protocol(&mut self) {
-        if !self.plan.protected || !protocol::is_used(self.system) {
+        if !self.plan.protected || !srp::is_used(self.system) {
             return;
         }
         for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {

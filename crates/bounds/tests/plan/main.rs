@@ -6,6 +6,6 @@ mod bounds;
 mod build;
 mod document;
 mod engine;
-mod protocol;
 mod routes;
 mod simulation;
+mod srp;

@@ -1,7 +1,7 @@
 //! Random systems: many independent groups of tasks side by side in the same four programs.
 
 use super::tasks::{self, End, Kind, Plan};
-use crate::random::Random;
+use onbeat_testkit::Random;
 use std::fmt::Write;
 use std::path::Path;
 

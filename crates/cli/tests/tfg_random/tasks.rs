@@ -1,6 +1,6 @@
 //! Random tasks in Timed C: loops, branches, points of all kinds, channel ends.
 
-use crate::random::Random;
+use onbeat_testkit::Random;
 use std::fmt::Write;
 
 /// What a task has to do with a channel.

@@ -2,8 +2,8 @@
 //! that end, start-up phases, firm points, or readers; of every policy; on one to three processors,
 //! or one for each task. And programs whose tasks may wait for each other's locks for ever.
 
-use crate::random::Random;
 use onbeat_hunt::reduce::Files;
+use onbeat_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Random tasks: their text in Timed C, and the same as steps.
 
 use super::machine::{Condition, Deadline, Kind, Point, Program, Step, Variable};
-use crate::random::Random;
+use onbeat_testkit::Random;
 use std::fmt::Write;
 
 const MS: i64 = 1_000_000;

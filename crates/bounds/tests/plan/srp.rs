@@ -19,28 +19,7 @@ use onbeat_model::system::{
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets};
 use onbeat_net::{Engine, Options, join_protocols};
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    fn below(&mut self, count: u64) -> u64 {
-        self.draw() % count
-    }
-    fn percent(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
+use onbeat_testkit::Random;
 
 /// A network of bridges, perhaps with circles, with hosts at them; or two hosts back to back.
 fn draw(seed: u64) -> System {
@@ -53,7 +32,7 @@ fn draw(seed: u64) -> System {
     let mut net = Net::new(&hosts, &bridges);
     for (at, host) in hosts.iter().enumerate() {
         net.host(host).mac = MacAddress([2, 0, 0, 0, 0, at as u8 + 1]);
-        let drift_ppb = random.one(&[0, 0, -100_000, 100_000, 1_000_000]);
+        let drift_ppb = random.one_of(&[0, 0, -100_000, 100_000, 1_000_000]);
         net.node(host).clock = ClockError { drift_ppb, ..ClockError::default() };
     }
     let rates = [30_000_000, 100_000_000, 1_000_000_000, 1_000_000_000];
@@ -62,27 +41,27 @@ fn draw(seed: u64) -> System {
         net.node(bridge).kind = NodeKind::Bridge(Bridge { forwarding, ..Bridge::default() });
         if at > 0 {
             let other = bridges[random.below(at as u64) as usize];
-            net.link(bridge, other, random.one(&rates));
+            net.link(bridge, other, random.one_of(&rates));
         }
     }
     for _ in 0..if bridges.len() > 2 { random.below(3) } else { 0 } {
-        let (a, b) = (random.one(&bridges), random.one(&bridges));
+        let (a, b) = (random.one_of(&bridges), random.one_of(&bridges));
         if a != b {
-            net.link(a, b, random.one(&rates));
+            net.link(a, b, random.one_of(&rates));
         }
     }
     match bridges.is_empty() {
         true => {
-            net.link(hosts[0], hosts[1], random.one(&rates));
+            net.link(hosts[0], hosts[1], random.one_of(&rates));
         }
         false => hosts.iter().for_each(|host| {
-            net.link(host, random.one(&bridges), random.one(&rates));
+            net.link(host, random.one_of(&bridges), random.one_of(&rates));
         }),
     }
     for link in &mut net.0.links {
         link.propagation = Span::from_ns(random.below(2_000) as i64);
     }
-    let b_pcp = random.one(&[2, 2, 4]);
+    let b_pcp = random.one_of(&[2, 2, 4]);
     for number in 0..1 + random.below(9) {
         draw_channel(&mut net, &hosts, number, b_pcp, &mut random);
     }
@@ -99,7 +78,7 @@ const INTEGRITIES: [(Integrity, u32); 4] = [
 ];
 
 fn draw_channel(net: &mut Net, hosts: &[&str], number: u64, b_pcp: u8, random: &mut Random) {
-    let from = random.one(hosts);
+    let from = random.one_of(hosts);
     let mut to: Vec<_> = hosts.iter().copied().filter(|host| *host != from).collect();
     while to.len() > 1 && random.percent(60) {
         to.remove(random.below(to.len() as u64) as usize);
@@ -107,12 +86,12 @@ fn draw_channel(net: &mut Net, hosts: &[&str], number: u64, b_pcp: u8, random: &
     let channel = net.channel(&format!("c{number}"), from, &to);
     channel.class = if random.percent(60) { Class::A } else { Class::B };
     channel.pcp = if channel.class == Class::A { 3 } else { b_pcp };
-    let (integrity, trailer) = random.one(&INTEGRITIES);
+    let (integrity, trailer) = random.one_of(&INTEGRITIES);
     channel.integrity = integrity;
-    let most = random.one(&[40, 200, 700, 1_476]) - u64::from(trailer);
+    let most = random.one_of(&[40, 200, 700, 1_476]) - u64::from(trailer);
     channel.size = Octets::new(1 + random.below(most) as u32);
     let interval =
-        random.one(&[50_000, 125_000, 200_000, 250_000, 1_000_000, 1_000_000, 20_000_000]);
+        random.one_of(&[50_000, 125_000, 200_000, 250_000, 1_000_000, 1_000_000, 20_000_000]);
     channel.interval = Span::from_ns(interval);
     channel.burst = 1 + random.below(3) as u32;
     channel.reserve = random.percent(90);
