@@ -207,6 +207,8 @@ struct Reserved {
     options: InterfaceOptions,
     /// The priority code point that the kernel knows of what is sent.
     pcp: u8,
+    /// What it did not take last, and why: told when the end is closed, not on the way of a write.
+    refused: Option<(u8, std::io::Error)>,
 }
 
 impl InterfaceIo {
@@ -222,7 +224,7 @@ impl InterfaceIo {
 
     /// From now on the end's stream is reserved, and a talker sends only while it is.
     pub(crate) fn reserve(&mut self, reservation: Reservation, pcp: u8, options: InterfaceOptions) {
-        self.reserved = Some(Reserved { reservation, options, pcp });
+        self.reserved = Some(Reserved { reservation, options, pcp, refused: None });
     }
 
     /// How its stream stands; `None` if it is not reserved by SRP. Takes a lock.
@@ -347,8 +349,14 @@ impl Reserved {
     #[cold]
     fn change_priority(&mut self, wire: &Transport, pcp: u8) {
         self.pcp = pcp;
-        if let Err(error) = wire.prioritise(pcp, &self.options) {
-            eprintln!("onbeat: frames have priority {pcp} now, their queue has not: {error}");
+        self.refused = wire.prioritise(pcp, &self.options).err().map(|error| (pcp, error));
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some((pcp, error)) = &self.refused {
+            eprintln!("onbeat: frames had priority {pcp}, their queue had not: {error}");
         }
     }
 }
