@@ -2,7 +2,8 @@
 //! port, every frame with the octets that it would have on the wire, but for its FCS.
 //!
 //! The engine moves no octets of modelled traffic, so they are made here: frames of channels and
-//! streams as [`onbeat_runtime::wire`] makes them, noise as UDP over IPv4.
+//! streams as [`onbeat_runtime::wire`] makes them, noise as UDP over IPv4. Those of protocols
+//! (gPTP, MSRP, MVRP, TCP) are the ones that the engine moves.
 
 use etherparse::PacketBuilder;
 use onbeat_model::integrity::Integrity;
@@ -84,6 +85,7 @@ impl<'a, W: Write> Capture<'a, W> {
             FlowRef::Channel(id) => self.of_identity(sent, &of_channel(self.system, id)),
             FlowRef::Stream(id) => self.of_identity(sent, &self.streams[id.index()].clone()),
             FlowRef::Noise(id) => of_noise(self.system, id, sent.octets),
+            FlowRef::Protocol => padded(sent.data.clone(), sent.octets),
         };
         let packet = EnhancedPacketBlock {
             interface_id,
@@ -202,12 +204,15 @@ fn of_noise(system: &System, id: NoiseId, octets: u16) -> Vec<u8> {
     let packet =
         PacketBuilder::ethernet2(from, to).ipv4(source, target, TIME_TO_LIVE).udp(DISCARD, DISCARD);
     let payload = vec![0; noise.payload.get() as usize];
-    let length = without_fcs(octets);
-    let mut built = Vec::with_capacity(length);
+    let mut built = Vec::with_capacity(without_fcs(octets));
     packet.write(&mut built, &payload).expect("a datagram of the description's size");
-    // The shortest frames are padded.
-    built.resize(length, 0);
-    built
+    padded(built, octets)
+}
+
+/// A frame of so many octets, FCS and all, without the FCS: the shortest ones are padded.
+fn padded(mut frame: Vec<u8>, octets: u16) -> Vec<u8> {
+    frame.resize(without_fcs(octets), 0);
+    frame
 }
 
 #[cfg(test)]

@@ -137,6 +137,24 @@ fn in_real_time_over_the_emulated_network_every_message_arrives_in_order() {
 }
 
 #[test]
+fn in_real_time_programs_begin_when_the_emulated_network_has_reserved() {
+    let system = TestSystem::example("01-two-hosts");
+    let arguments = ["run", ".", "--scenario", "srp", "--time", "real", "--duration", "2s"];
+    let results = results(&arguments, system.path(), 0);
+    let mcast42 = channel(&results, "mcast42");
+    assert_eq!(results["runs"][0]["time"], "real");
+    assert!(number(mcast42, "sent") > 0);
+    assert_eq!(number(mcast42, "received"), number(mcast42, "sent"));
+    let reservations = &results["runs"][0]["reservations"];
+    let reservation = &reservations["channels"][0];
+    assert_eq!((&reservation["status"], &reservation["complete"]), (&"ready".into(), &true.into()));
+    // The network takes the time that it takes in virtual time.
+    let ready = number(reservation, "ready_ns");
+    assert!((6 * (576 + 50)..6 * (720 + 50)).contains(&ready), "{ready}");
+    assert_eq!(number(reservations, "begun_ns"), ready);
+}
+
+#[test]
 fn the_robot_arm_runs_by_the_same_commands_and_keeps_its_chains_deadline() {
     let system = TestSystem::example("03-robot-arm");
     let results = results(&["run", "."], system.path(), 0);

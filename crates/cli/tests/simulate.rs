@@ -2,12 +2,13 @@
 
 use crate::common::{TestSystem, number, onbeat, results, root, run, two_hosts};
 use onbeat_runtime::wire::Frame;
+use onbeat_testkit::{Need, not_run};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Four bridges in a ring, a host at each, streams of several kinds half way round, a channel and
@@ -76,6 +77,38 @@ fn the_same_seed_gives_the_same_octets_and_another_seed_others() {
     assert_eq!(first, octets(&system, &["--seed", "3"]));
     let other = octets(&system, &["--seed", "4"]);
     assert!(first[0] != other[0] && first[1] != other[1]);
+}
+
+#[test]
+fn captures_have_the_frames_of_protocols() {
+    let more = r#"
+        [synchronisation]
+        grandmaster = "a"
+        in_run = true
+        [[tcp]]
+        name = "t"
+        talker = "a"
+        listener = "b"
+        writes_octets = [21, 16]
+        interval_ns = 10_000_000
+    "#;
+    let text = two_hosts(more).replace("[run]\n", "[run]\nreservation = \"srp\"\n");
+    let system = TestSystem::new(&text);
+    octets(&system, &[]);
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-r", "c.pcapng", "-T", "fields", "-E", "separator=,"]);
+    tshark.args(["-e", "_ws.col.Protocol", "-e", "_ws.malformed", "-e", "_ws.expert.message"]);
+    let output = match tshark.current_dir(system.path()).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return not_run(Need::Tools, "tshark: what Wireshark makes of protocols' frames");
+        }
+        output => output.expect("tshark runs"),
+    };
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let kinds: BTreeSet<&str> = text.lines().collect();
+    for protocol in ["IEEE1722", "MRP-MSRP", "MRP-MVRP", "PTPv2", "TCP"] {
+        assert!(kinds.contains(format!("{protocol},,").as_str()), "{protocol}: {kinds:?}");
+    }
 }
 
 #[test]

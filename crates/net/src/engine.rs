@@ -14,7 +14,7 @@ use crate::frame::Frame;
 use crate::learning::{ActiveTopology, Learning};
 use crate::load::Load;
 use crate::noise::NoiseSource;
-use crate::participant::Protocols;
+use crate::participant::{Protocols, TOKEN};
 use crate::payload::{PayloadId, Payloads};
 use crate::port::{Choice, EgressPort, PortCounters};
 use crate::probe::Probes;
@@ -23,7 +23,7 @@ use crate::recovery::{Recovered, Recovery};
 use crate::reservations::Reservations;
 use crate::route::{self, NextHop, Routes};
 use crate::source::{FrameSource, Release};
-use crate::tap::{Tap, Transmission};
+use crate::tap::{FlowRef, Tap, Transmission};
 use onbeat_model::observed::{Loss, Observed, PortObserved};
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
@@ -724,10 +724,15 @@ impl Engine {
     /// The transmission of a frame starts.
     fn see(&mut self, from: u32, frame: &Frame) {
         let flow = self.routes.hops[frame.hop as usize].flow;
-        if self.tap.is_on(from, flow) {
+        if self.tap.is_on(from) {
             let talker = self.routes.flows[flow as usize].talker;
             let captured = self.clocks.read(talker, frame.released);
-            self.tap.see(self.now, from, flow, frame, captured);
+            let flow = self.tap.flow(flow);
+            let data = match flow {
+                FlowRef::Protocol => self.payloads.get(frame.payload)[TOKEN..].to_vec(),
+                _ => Vec::new(),
+            };
+            self.tap.see(self.now, from, (flow, data), frame, captured);
         }
     }
 

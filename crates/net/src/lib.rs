@@ -106,9 +106,9 @@
 //! A protocol takes part on nodes as a [`Participant`] ([`Engine::join`]): it has timers, sends and
 //! hears frames of one EtherType between neighbours, learns when they left and came, and may steer
 //! the clock of its node. Its frames wait in the queue of its traffic class and may overflow, be
-//! preempted and be lost as others; they count in the port's counters and nowhere else, and no tap
-//! keeps them. From the instant at which a clock is steered, all that goes by it does so again:
-//! gates, sources, meters, buckets, and what sleeps until it reads something
+//! preempted and be lost as others; they count in the port's counters and nowhere else, and a tap
+//! keeps their octets. From the instant at which a clock is steered, all that goes by it does so
+//! again: gates, sources, meters, buckets, and what sleeps until it reads something
 //! ([`Engine::wake_when`]). Frames that wait behind asynchronous shaping keep their eligibility
 //! times. [`gptp`], [`tcp`] and [`srp`] are such protocols; [`join_protocols`] lets those take part
 //! that a description asks for.
@@ -188,6 +188,7 @@ pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
 pub use participant::{
     ClockAdjustment, Happened, Joining, Moment, Outgoing, Participant, Wants, join_protocols,
+    join_reservation,
 };
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
 pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};

@@ -164,6 +164,25 @@ pub fn join_protocols(
     }
 }
 
+/// Of the protocols of [`join_protocols`] only those that make reservations: for an engine that a
+/// machine's clock paces, where programs go by that.
+///
+/// # Panics
+/// When the plan is of another system, or reserves what the protocol cannot.
+pub fn join_reservation(
+    engine: &mut Engine,
+    system: &System,
+    plan: &Plan,
+    seed: u64,
+    until: NetTime,
+) {
+    if srp::is_asked_for(system, plan) {
+        let joining = srp::joining(system, plan, seed);
+        engine.reserve_by_protocol(system, plan);
+        engine.join(system, joining, until, &[]);
+    }
+}
+
 /// No participant.
 pub(crate) const NOBODY: u32 = u32::MAX;
 

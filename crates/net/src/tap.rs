@@ -5,7 +5,7 @@ use onbeat_model::system::{ChannelId, NoiseId, PortId, StreamIndex};
 use onbeat_model::time::{NetTime, SyncedTime};
 
 /// One transmission at a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmission {
     /// When its preamble starts.
     pub at: NetTime,
@@ -21,6 +21,9 @@ pub struct Transmission {
     pub released: NetTime,
     /// What its talker's copy of the network clock read then.
     pub captured: SyncedTime,
+    /// A protocol's frame from its destination address on, without padding and FCS. Empty for
+    /// others: the engine has no octets of theirs.
+    pub data: Vec<u8>,
 }
 
 /// Whose frame a frame is.
@@ -32,6 +35,8 @@ pub enum FlowRef {
     Stream(StreamIndex),
     /// A noise source's.
     Noise(NoiseId),
+    /// A protocol's.
+    Protocol,
 }
 
 /// Keeps the transmissions at chosen ports until they are taken.
@@ -40,7 +45,7 @@ pub(crate) struct Tap {
     /// Per port; empty while there is no tap.
     on: Vec<bool>,
     /// How many flows are channels, how many are channels or streams, and how many are these or
-    /// noise. What protocols send is not kept.
+    /// noise. The others are of protocols.
     bounds: [u32; 3],
     seen: Vec<Transmission>,
 }
@@ -60,9 +65,20 @@ impl Tap {
         }
     }
 
-    /// Whether what a flow sends at a port is kept.
-    pub(crate) fn is_on(&self, port: u32, flow: u32) -> bool {
-        self.on.get(port as usize) == Some(&true) && flow < self.bounds[2]
+    /// Whether what a port sends is kept.
+    pub(crate) fn is_on(&self, port: u32) -> bool {
+        self.on.get(port as usize) == Some(&true)
+    }
+
+    /// Whose frames those of a flow are.
+    pub(crate) fn flow(&self, flow: u32) -> FlowRef {
+        let [streams, noise, protocols] = self.bounds;
+        match flow {
+            _ if flow < streams => FlowRef::Channel(ChannelId(flow)),
+            _ if flow < noise => FlowRef::Stream(StreamIndex(flow - streams)),
+            _ if flow < protocols => FlowRef::Noise(NoiseId(flow - noise)),
+            _ => FlowRef::Protocol,
+        }
     }
 
     /// The transmission of a frame starts.
@@ -70,16 +86,10 @@ impl Tap {
         &mut self,
         now: NetTime,
         port: u32,
-        flow: u32,
+        (flow, data): (FlowRef, Vec<u8>),
         frame: &Frame,
         captured: SyncedTime,
     ) {
-        let [streams, noise, _] = self.bounds;
-        let flow = match flow {
-            _ if flow < streams => FlowRef::Channel(ChannelId(flow)),
-            _ if flow < noise => FlowRef::Stream(StreamIndex(flow - streams)),
-            _ => FlowRef::Noise(NoiseId(flow - noise)),
-        };
         let Frame { released, sequence, octets, .. } = *frame;
         self.seen.push(Transmission {
             at: now,
@@ -89,6 +99,7 @@ impl Tap {
             octets,
             released,
             captured,
+            data,
         });
     }
 

@@ -7,7 +7,9 @@ use onbeat_model::system::StreamIndex;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::wire::{Frame, Header};
+use onbeat_testkit::{Need, not_run};
 use pcap_file::pcapng::{Block, PcapNgReader};
+use std::path::Path;
 use std::process::Command;
 
 /// The channel has taken what the stream would get: the first group address and the first number
@@ -84,6 +86,7 @@ fn sent() -> [Transmission; 5] {
         octets,
         released: NetTime::from_ns(at - 1_000),
         captured: SyncedTime::from_ns(at - 993),
+        data: Vec::new(),
     };
     [
         sent(1_234_567_891, 2, channel, 258, 68),
@@ -247,33 +250,39 @@ fn wireshark_reads_the_trailers_of_the_streams_that_have_one() {
         capture.write_pcapng_block(packet).expect("written");
     }
     std::fs::write(&file, capture.into_inner()).expect("written");
+    let preferences = ["onbeat.crc:a1", "onbeat.authenticated:00b2"];
+    let fields =
+        ["onbeat.message", "onbeat.key", "onbeat.counter", "onbeat.epoch", "_ws.malformed"];
+    let Some(lines) = dissected(&file, &preferences, &fields) else { return };
+    assert_eq!(lines, ["07070707,,5,,", "07070707,9,5,0x0102030405060708,"]);
+}
+
+/// What Wireshark's dissectors, and those of the script that comes with Onbeat, make of a file: a
+/// line for each frame, with the first value of each field. `None` where tshark is missing.
+fn dissected(file: &Path, preferences: &[&str], fields: &[&str]) -> Option<Vec<String>> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../wireshark/onbeat.lua");
     let mut tshark = Command::new("tshark");
     tshark.args(["-X", &format!("lua_script:{script}"), "-T", "fields", "-E", "separator=,"]);
-    tshark.args(["-o", "onbeat.crc:a1", "-o", "onbeat.authenticated:00b2", "-r"]).arg(&file);
-    let fields = ["message", "key", "counter", "epoch", "_ws.malformed"];
-    let named = |field: &str| match field.starts_with('_') {
-        true => field.to_owned(),
-        false => format!("onbeat.{field}"),
-    };
-    tshark.args(fields.iter().flat_map(|field| ["-e".to_owned(), named(field)]));
+    tshark.args(["-E", "occurrence=f"]).args(preferences.iter().flat_map(|one| ["-o", one]));
+    tshark.arg("-r").arg(file).args(fields.iter().flat_map(|field| ["-e", field]));
     let output = match tshark.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            not_run(Need::Tools, "tshark: what Wireshark makes of captures");
+            return None;
+        }
         output => output.expect("tshark runs"),
     };
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let expected = ["07070707,,5,,", "07070707,9,5,0x0102030405060708,"];
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{said}");
+    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    Some(text.lines().map(str::to_owned).collect())
 }
 
-/// What Wireshark's own dissectors, and those of the script that comes with Onbeat, make of it.
 #[test]
 fn wireshark_reads_every_field() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("test.pcapng");
     std::fs::write(&file, captured()).expect("written");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../wireshark/onbeat.lua");
     let fields = [
         "frame.interface_name",
         "frame.time_epoch",
@@ -294,21 +303,8 @@ fn wireshark_reads_every_field() {
         "udp.checksum.status",
         "_ws.malformed",
     ];
-    let mut tshark = Command::new("tshark");
-    tshark.args(["-X", &format!("lua_script:{script}"), "-T", "fields", "-E", "separator=,"]);
-    tshark.args(["-E", "occurrence=f", "-o", "ip.check_checksum:TRUE"]);
-    tshark.args(["-o", "udp.check_checksum:TRUE", "-r"]).arg(&file);
-    tshark.args(fields.iter().flat_map(|field| ["-e", field]));
-    let output = match tshark.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("tshark is missing: what Wireshark makes of captures is not tested");
-            return;
-        }
-        output => output.expect("tshark runs"),
-    };
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let preferences = ["ip.check_checksum:TRUE", "udp.check_checksum:TRUE"];
+    let Some(lines) = dissected(&file, &preferences, &fields) else { return };
     let (a, b) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
     let (channel, stream) = ("53:00:00:00:00:00", "53:00:00:00:00:01");
     let (first, second) = ("0x0200000000010000", "0x0200000000010001");
@@ -321,5 +317,5 @@ fn wireshark_reads_every_field() {
         ),
         format!("b.p1,6.000000003,60,{a},{b},,,,,,,,,,9,1,1,"),
     ];
-    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{said}");
+    assert_eq!(lines, expected);
 }

@@ -40,12 +40,19 @@ impl Engine {
     /// to be had, but not beyond [`RESERVATION_WAIT`] or `limit`. Returns at once if no protocol
     /// reserves. Outputs meanwhile are lost: to be called before programs have begun.
     pub fn await_reservations(&mut self, limit: NetTime) {
-        let limit = limit.min(NetTime::ZERO + RESERVATION_WAIT);
-        while !self.have_begun() && self.now < limit {
-            let begins = self.reservations.as_ref().map_or(limit, |all| all.begin_at());
-            let next = self.next_event().unwrap_or(limit).min(begins).min(limit);
+        while let Some(next) = self.awaits_reservations(limit) {
             self.advance(next);
         }
+    }
+
+    /// While [`Engine::await_reservations`] would wait: until when to advance next.
+    pub fn awaits_reservations(&mut self, limit: NetTime) -> Option<NetTime> {
+        let limit = limit.min(NetTime::ZERO + RESERVATION_WAIT);
+        if self.have_begun() || limit <= self.now {
+            return None;
+        }
+        let begins = self.reservations.as_ref().map_or(limit, |all| all.begin_at());
+        Some(self.next_event().unwrap_or(limit).min(begins).min(limit))
     }
 
     fn have_begun(&mut self) -> bool {

@@ -149,7 +149,7 @@ fn a_capture_gets_every_transmission_of_its_ports_in_order() {
     let network = converging(3);
     let mut seen = Vec::new();
     let ports = network.system.nodes[3].ports.clone();
-    let capture = Capture { ports: &ports, sink: &mut |sent| seen.push(*sent) };
+    let capture = Capture { ports: &ports, sink: &mut |sent| seen.push(sent.clone()) };
     let (simulation, plan) = (simulation(Phases::Described, 1), &network.plan);
     simulate_one(&network.system, plan, &simulation, 0, Some(capture), &mut |_| true)
         .expect("room");

@@ -38,9 +38,7 @@ use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
-use onbeat_model::system::{
-    Program, ProgramLimits, ReservationMode, RunSettings, System, TimeMode, TransportKind,
-};
+use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{OsStr, OsString};
@@ -142,8 +140,11 @@ pub fn run<'a>(
 ) -> Result<Outcome, NoRun> {
     let (reaper, limits) = (options.reaper.take(), options.settings.limits);
     let real = options.settings.time == TimeMode::Real;
-    if real && let Some(wrong) = not_in_real_time(system, plan, &options.settings) {
-        return Err(NoRun::Description(Box::new(wrong)));
+    if let Some(it) = system.synchronisation.filter(|it| it.in_run && real) {
+        let message = "gPTP takes part in runs in virtual time only".to_owned();
+        let help = "run with `--time virtual`, or remove `in_run` from [synchronisation]";
+        let wrong = Diagnostic::error(codes::NOT_VIRTUAL, message, it.origin, "asked for here");
+        return Err(NoRun::Description(Box::new(wrong.help(help))));
     }
     let directory = options.directory.canonicalize()?;
     let watch = watch_environment(&options);
@@ -200,24 +201,6 @@ pub fn run<'a>(
     let (log, more) = session.finish(ending);
     notes.extend(more);
     Ok(Outcome { log, notes })
-}
-
-/// What the description asks for and takes part in virtual time only.
-fn not_in_real_time(system: &System, plan: &Plan, settings: &RunSettings) -> Option<Diagnostic> {
-    let wrong = |message: &str, at, label, help: &str| {
-        Diagnostic::error(codes::NOT_VIRTUAL, message.to_owned(), at, label).help(help)
-    };
-    if let Some(it) = system.synchronisation.filter(|it| it.in_run) {
-        let message = "gPTP takes part in runs in virtual time only";
-        let help = "run with `--time virtual`, or remove `in_run` from [synchronisation]";
-        return Some(wrong(message, it.origin, "asked for here", help));
-    }
-    let by_protocol = settings.reservation == ReservationMode::Srp && plan.protected;
-    let mut both = system.channels.iter().zip(&plan.channels);
-    let (channel, _) = both.find(|(_, planned)| by_protocol && planned.protected)?;
-    let message = "hosts and bridges reserve in runs in virtual time only";
-    let help = "run with `--time virtual`, or let the plan reserve: `reservation = \"plan\"`";
-    Some(wrong(message, channel.origin, "asks for a reservation", help))
 }
 
 /// As whom programs run, where that is not who runs this.

@@ -59,6 +59,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     };
     let clock = network::clock(&session.carrier, start);
     session.begin(&clock, start)?;
+    await_reservations(session, &clock)?;
     for thread in session.threads.positions() {
         if session.threads[thread].state == State::AtStart {
             session.threads[thread].state = State::Running;
@@ -95,6 +96,17 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     }
     stop(session)?;
     session.await_exits()
+}
+
+/// The common start waits for reservations that hosts and bridges make.
+fn await_reservations(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failure> {
+    while let Some(next) = session.engine.awaits_reservations(session.write_until) {
+        let left = (next - network_time(clock)).clamp(Span::ZERO, LOOK_AGAIN);
+        hear(session, clock, left)?;
+        catch_up(session, clock)?;
+        session.check_interrupt()?;
+    }
+    Ok(())
 }
 
 /// Network time now.

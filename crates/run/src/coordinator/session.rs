@@ -217,9 +217,12 @@ impl<'a> Session<'a> {
                 model_channels: false,
             },
         );
-        if carrier.is_emulated() && options.settings.time == TimeMode::Virtual {
-            let seed = options.settings.seed;
-            onbeat_net::join_protocols(&mut engine, system, plan, seed, write_until);
+        if carrier.is_emulated() {
+            let join = match options.settings.time {
+                TimeMode::Virtual => onbeat_net::join_protocols,
+                TimeMode::Real => onbeat_net::join_reservation,
+            };
+            join(&mut engine, system, plan, options.settings.seed, write_until);
         }
         let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
         let mut session = Self {
