@@ -32,7 +32,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
     let plan = plan?;
     let ends = ends(&source.system, &plan);
     if arguments.json {
-        terminal::print(format_args!("{:#}", to_json(&source.system, &plan, &ends, cpu)));
+        terminal::print_json(&to_json(&source.system, &plan, &ends, cpu))?;
     } else {
         let shown: Vec<_> = ends.iter().map(EndpointBound::shown).collect();
         terminal::print(plan::bounds(&source.system, &plan, &shown, cpu));

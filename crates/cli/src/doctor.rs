@@ -64,7 +64,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<Exit> {
         false => Vec::new(),
     };
     if arguments.json {
-        terminal::print(format_args!("{:#}", to_json(&wanted, &findings, &verdicts)));
+        terminal::print_json(&to_json(&wanted, &findings, &verdicts))?;
     } else {
         terminal::print(text(&wanted, &findings, &verdicts, arguments.all));
     }

@@ -106,7 +106,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
     let examined =
         Examined::with_plan(&arguments.system, !arguments.no_bounds, Trust::by(arguments.trust))?;
     if arguments.json {
-        terminal::print(serde_json::to_string_pretty(&examined.to_json())?);
+        terminal::print_json(&examined.to_json())?;
     } else {
         examined.show();
     }
@@ -122,8 +122,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {
-        let document = onbeat_bounds::document(&source.system, &plan);
-        terminal::print(serde_json::to_string_pretty(&document)?);
+        terminal::print_json(&onbeat_bounds::document(&source.system, &plan))?;
     } else {
         terminal::print(onbeat_report::plan::table(&source.system, &plan));
     }

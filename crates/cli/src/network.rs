@@ -59,7 +59,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
         }
     }
     if arguments.json {
-        terminal::print(format_args!("{:#}", to_json(&named, &found)));
+        terminal::print_json(&to_json(&named, &found))?;
     } else {
         terminal::print(table(&named, &found));
     }

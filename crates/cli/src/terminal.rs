@@ -1,6 +1,7 @@
 //! What a person sees in the terminal.
 
 use std::borrow::Cow;
+use std::io::{BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether something did not get to standard output.
@@ -17,9 +18,13 @@ pub(crate) fn print(text: impl std::fmt::Display) {
 }
 
 fn write(text: std::fmt::Arguments<'_>) {
-    use std::io::Write;
     let mut output = std::io::stdout().lock();
-    if let Err(error) = output.write_fmt(text).and_then(|()| output.flush())
+    note(output.write_fmt(text).and_then(|()| output.flush()));
+}
+
+/// Takes note of what did not get to standard output.
+fn note(written: std::io::Result<()>) {
+    if let Err(error) = written
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
         say(format_args!("onbeat: standard output: {error}"));
@@ -27,9 +32,28 @@ fn write(text: std::fmt::Arguments<'_>) {
     }
 }
 
+/// Prints a document as indented JSON. It is written as it is made: a table of a large system has
+/// hundreds of megabytes.
+pub(crate) fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+    let output = std::io::stdout().lock();
+    if output.is_terminal() {
+        drop(output);
+        print(serde_json::to_string_pretty(document)?);
+        return Ok(());
+    }
+    let mut output = BufWriter::with_capacity(1 << 16, output);
+    match serde_json::to_writer_pretty(&mut output, document) {
+        Err(error) if !error.is_io() => return Err(error.into()),
+        written => {
+            let written = written.map_err(std::io::Error::from);
+            note(written.and_then(|()| output.write_all(b"\n")).and_then(|()| output.flush()));
+        }
+    }
+    Ok(())
+}
+
 /// Prints for another program: what is no terminal gets the text as it is.
 pub(crate) fn hand_on(text: &str) {
-    use std::io::IsTerminal;
     let is_shown = std::io::stdout().is_terminal();
     let text = if is_shown { harmless(text) } else { Cow::Borrowed(text) };
     write(format_args!("{text}"));
@@ -37,7 +61,6 @@ pub(crate) fn hand_on(text: &str) {
 
 /// Prints a line on standard error. A failure cannot be reported.
 pub(crate) fn say(text: impl std::fmt::Display) {
-    use std::io::Write;
     let _ = writeln!(std::io::stderr().lock(), "{}", harmless(&text.to_string()));
 }
 

@@ -57,8 +57,7 @@ fn compose(arguments: &TfgArguments) -> anyhow::Result<Exit> {
         }
     };
     if arguments.json {
-        let json = timing::composition_json(&composition);
-        terminal::print(serde_json::to_string_pretty(&json)?);
+        terminal::print_json(&timing::composition_json(&composition))?;
     } else {
         terminal::print(timing::composed(&composition));
     }
@@ -125,7 +124,7 @@ fn run(study: &TimingReport, arguments: &TfgArguments) -> anyhow::Result<Exit> {
     }
     write_files(&files)?;
     if arguments.json {
-        terminal::print(serde_json::to_string_pretty(&timing::json(study))?);
+        terminal::print_json(&timing::document(study))?;
     } else if is_printed {
         terminal::print(timing::dot(study).trim_end());
     } else {

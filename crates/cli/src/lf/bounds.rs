@@ -75,7 +75,7 @@ pub(super) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
         (file, patch::patch(&model, federation, &environment, &computed))
     });
     if arguments.json {
-        terminal::print(format_args!("{:#}", to_json(federation, &analysis, arguments.maxwait)));
+        terminal::print_json(&to_json(federation, &analysis, arguments.maxwait))?;
     } else if !is_printed {
         terminal::print(tables(federation, &analysis, arguments.maxwait));
     }

@@ -63,7 +63,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<Exit> {
     write_files(&files)?;
     said.iter().for_each(terminal::say);
     if arguments.json {
-        terminal::print(serde_json::to_string_pretty(&description.document)?);
+        terminal::print_json(&description.document)?;
     } else if arguments.out.is_none() {
         terminal::print(description.text.trim_end());
     }

@@ -400,11 +400,7 @@ pub fn schema() -> String {
 }
 
 /// All that is known, for machines.
-pub fn json(study: &TimingReport) -> serde_json::Value {
-    serde_json::to_value(document(study)).expect("plain data are JSON")
-}
-
-fn document(study: &TimingReport) -> Document {
+pub fn document(study: &TimingReport) -> Document {
     let (graph, verdict) = (&study.graph, study.program.verdict());
     Document {
         format: FORMAT.to_owned(),

@@ -22,7 +22,7 @@ mod table;
 mod words;
 
 pub use composition::{composed, composition_json};
-pub use document::{Document, FORMAT, VERSION, json, schema};
+pub use document::{Document, FORMAT, VERSION, document, schema};
 pub use dot::dot;
 pub use page::html;
 pub use table::table;
