@@ -10,7 +10,8 @@
 mod generate;
 
 use crate::common::{self, channel, number};
-use generate::{Chain, Delays, Random, System, Variant};
+use generate::{Chain, Delays, System, Variant};
+use onbeat_testkit::Random;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -7,6 +7,7 @@ use crate::trace;
 use crate::trace::Event;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_runtime::processor::{Processors, Rank};
+use onbeat_testkit::Random;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::fmt::Write;
 use std::path::Path;
@@ -18,25 +19,6 @@ const END_NS: i64 = END_MS * 1_000_000;
 const TASKS: usize = 4;
 /// What the run time gives the task that comes first, if its program has no priority.
 const TOP: u32 = 80;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    fn within(&mut self, from: i64, to: i64) -> i64 {
-        from + (self.next() % (to - from + 1) as u64) as i64
-    }
-    fn one_in(&mut self, count: u64) -> bool {
-        self.next().is_multiple_of(count)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Policy {
@@ -71,30 +53,30 @@ struct Host {
 }
 
 fn task(random: &mut Random, load: i64) -> Task {
-    let periods = [0, 1].map(|_| random.within(1_000_000, 20_000_000));
-    let policy = match random.within(0, 4) {
+    let periods = [0, 1].map(|_| random.between(1_000_000, 20_000_000));
+    let policy = match random.between(0, 4) {
         0 => Policy::Own,
         1 => Policy::Edf,
         2 => Policy::RateMonotonic,
-        _ => Policy::Priority(random.within(1, 5) as u32),
+        _ => Policy::Priority(random.between(1, 5) as u32),
     };
     Task {
         policy,
         separation: periods[0],
-        offset: random.within(1, 5_000_000),
+        offset: random.between(1, 5_000_000),
         periods,
-        deadline: random.within(periods[0] / 2, periods[0]),
-        work: periods.map(|period| random.within(1, period / load)),
+        deadline: random.between(periods[0] / 2, periods[0]),
+        work: periods.map(|period| random.between(1, period / load)),
     }
 }
 
 fn host(random: &mut Random) -> Host {
-    let count = random.within(1, 3);
-    let cores = (!random.one_in(10)).then(|| random.within(1, 2) as u16);
+    let count = random.between(1, 3);
+    let cores = (!random.one_in(10)).then(|| random.between(1, 2) as u16);
     let last_core = cores.map_or(1, |cores| i64::from(cores) - 1);
     let programs = (0..count).map(|_| Program {
-        priority: random.one_in(2).then(|| random.within(1, 99) as u32),
-        core: random.one_in(2).then(|| random.within(0, last_core) as u16),
+        priority: random.one_in(2).then(|| random.between(1, 99) as u32),
+        core: random.one_in(2).then(|| random.between(0, last_core) as u16),
         tasks: (0..TASKS).map(|_| task(random, 2 * count)).collect(),
     });
     Host { cores, programs: programs.collect() }

@@ -155,10 +155,7 @@ pub fn join_protocols(
 ) {
     let (mut joining, steered) = gptp::joining(system);
     joining.extend(tcp::joining(system, plan, seed));
-    if srp::is_asked_for(system, plan) {
-        joining.extend(srp::joining(system, plan, seed));
-        engine.reserve_by_protocol(system, plan);
-    }
+    joining.extend(reserving(engine, system, plan, seed));
     if !joining.is_empty() {
         engine.join(system, joining, until, &steered);
     }
@@ -176,11 +173,19 @@ pub fn join_reservation(
     seed: u64,
     until: NetTime,
 ) {
-    if srp::is_asked_for(system, plan) {
-        let joining = srp::joining(system, plan, seed);
-        engine.reserve_by_protocol(system, plan);
+    let joining = reserving(engine, system, plan, seed);
+    if !joining.is_empty() {
         engine.join(system, joining, until, &[]);
     }
+}
+
+/// The protocol that makes reservations, if one does.
+fn reserving(engine: &mut Engine, system: &System, plan: &Plan, seed: u64) -> Vec<Joining> {
+    if !srp::is_asked_for(system, plan) {
+        return Vec::new();
+    }
+    engine.reserve_by_protocol(system, plan);
+    srp::joining(system, plan, seed)
 }
 
 /// No participant.

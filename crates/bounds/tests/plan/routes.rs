@@ -74,7 +74,7 @@ fn ring() -> Net {
     net
 }
 
-fn stream<'a>(net: &'a mut Net, name: &str, from: &str, to: &[&str]) -> &'a mut Stream {
+pub(crate) fn stream<'a>(net: &'a mut Net, name: &str, from: &str, to: &[&str]) -> &'a mut Stream {
     let stream = Stream {
         name: name.to_owned(),
         talker: net.id(from),

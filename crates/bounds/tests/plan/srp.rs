@@ -3,16 +3,15 @@
 //! `ONBEAT_RESERVATION_SYSTEMS=2000` runs as many systems.
 
 use crate::build::Net;
+use crate::routes::stream;
 use onbeat_bounds::{plan, plan_for_protocol, plan_without_bounds};
 use onbeat_model::codes::plan as codes;
-use onbeat_model::diagnostic::Origin;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
 use onbeat_model::reservation::{
     FailureCode, ListenerReservation, ReservationStatus, ReservationsObserved,
 };
-use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, NodeId, NodeKind, PortId, ReservationMode, System,
 };
@@ -307,23 +306,9 @@ fn a_stream_below_network_control_has_a_bound_only_if_no_protocol_reserves() {
     ] {
         let mut net = small();
         net.0.run.reservation = mode;
-        net.0.streams.push(Stream {
-            name: "s".to_owned(),
-            talker: net.id("a"),
-            listeners: vec![net.id("b")],
-            traffic_class,
-            vlan: 2,
-            pcp: traffic_class,
-            frame: [Octets::new(100); 2],
-            source: Source::Periodic { interval: Span::from_ms(1), jitter: Span::ZERO },
-            phase: Span::ZERO,
-            regulator: None,
-            policing: None,
-            paths: Vec::new(),
-            history: 0,
-            deadline: None,
-            origin: Origin::default(),
-        });
+        let stream = stream(&mut net, "s", "a", &["b"]);
+        (stream.traffic_class, stream.pcp) = (traffic_class, traffic_class);
+        stream.frame = [Octets::new(100); 2];
         let plan = plan(&net.0, true).expect("admitted");
         assert_eq!(plan.streams[0].bounds[0].is_some(), bounded, "{mode:?} {traffic_class}");
         let why = plan.streams[0].unbounded[0].as_ref().map(|reason| reason.why.clone());

@@ -1,31 +1,12 @@
 //! Random systems of Timed C, some of them side by side in one description: nothing joins them.
 
+use onbeat_testkit::Random;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Random numbers that are the same everywhere (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-
-    fn between(&mut self, from: u64, to: u64) -> u64 {
-        from + self.below(to - from + 1)
-    }
-
-    fn one_in(&mut self, of: u64) -> bool {
-        self.below(of) == 0
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
+/// A number from one to another one, which is included.
+fn between(random: &mut Random, from: u64, to: u64) -> u64 {
+    from + random.below(to - from + 1)
 }
 
 /// Of each system, in microseconds: periods that are the same, harmonic, or neither, and not long
@@ -277,10 +258,10 @@ pub(crate) fn describe(
 /// A system, with names that begin with its number among those side by side.
 pub(crate) fn system(seed: u64, number: usize) -> System {
     let mut random = Random(seed);
-    let hosts = random.between(2, 5) as usize;
+    let hosts = between(&mut random, 2, 5) as usize;
     let mut system = head(&mut random, hosts, number);
     let periods = random.one_of(&PERIODS);
-    for chain in 0..random.between(1, 4) {
+    for chain in 0..between(&mut random, 1, 4) {
         let name = format!("s{number}_k{chain}");
         let mut maker = Maker { system: &mut system, random: &mut random, hosts, periods, name };
         let chain = maker.chain();
@@ -293,9 +274,9 @@ pub(crate) fn system(seed: u64, number: usize) -> System {
 fn head(random: &mut Random, hosts: usize, number: usize) -> System {
     let has_clocks = random.one_in(4);
     let mut text = String::new();
-    let bridges = random.between(1, 2);
+    let bridges = between(random, 1, 2);
     for bridge in 0..bridges {
-        let forwarding = random.between(500, 4_000);
+        let forwarding = between(random, 500, 4_000);
         let _ = writeln!(
             text,
             "\n[[bridge]]\nname = \"s{number}_b{bridge}\"\nforwarding_ns = {forwarding}"
@@ -345,7 +326,7 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn chain(&mut self) -> Chain {
         let name = self.name.clone();
-        let count = self.random.between(1, 4) as usize;
+        let count = between(self.random, 1, 4) as usize;
         let mut period = self.random.one_of(self.periods);
         let mut host = self.random.below(self.hosts as u64) as usize;
         let mut chain = Chain {
@@ -393,7 +374,7 @@ impl Maker<'_> {
 
     /// Code that takes a part of a period, always as long or not.
     fn work(&mut self, period: u64) -> String {
-        let worst = self.random.between(period / 20, period * 3 / 10);
+        let worst = between(self.random, period / 20, period * 3 / 10);
         let best = match self.random.below(4) {
             0 => worst / 2,
             1 => worst - self.random.below(worst.min(100)),
