@@ -893,6 +893,17 @@ enum onbeat_status onbeat_declare(struct onbeat_context *context,
                                   const struct onbeat_channel *channel);
 
 /**
+ * Names the address that a declared channel's talker sends from: listeners that are opened from
+ * now on take the frames of that station only, and count those of others as `rejected_talker`.
+ * Datagrams carry no such address and are not checked. `ONBEAT_E_REFUSED` when the channel is not
+ * declared, or the address is a group's or all zero. The description's `talker_address` does the
+ * same in a run.
+ */
+enum onbeat_status onbeat_name_talker(struct onbeat_context *context,
+                                      const char *channel,
+                                      const uint8_t *address);
+
+/**
  * Reads the keys of authenticated channels again, from where they were read; each endpoint uses
  * them from its next message on. No message is lost as long as talkers and listeners have the key
  * that is written with in common. `ONBEAT_E_REFUSED` when they cannot be read: then they stay as

@@ -365,6 +365,12 @@ public:
         return detail::check(onbeat_select(native(), listeners, count, timeout.count(), &index));
     }
 
+    /** Names the address that a declared channel's talker sends from, of 6 octets:
+     * onbeat_name_talker. Throws. */
+    void name_talker(const char *channel, const std::uint8_t *address) {
+        detail::must(onbeat_name_talker(native(), channel, address));
+    }
+
     /** Reads the keys of authenticated channels again: onbeat_reload_keys. Throws. */
     void reload_keys() { detail::must(onbeat_reload_keys(native())); }
 

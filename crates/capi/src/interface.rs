@@ -307,6 +307,38 @@ pub unsafe extern "C" fn onbeat_declare(
     unsafe { onbeat_declare_sized(context, channel, first::CHANNEL) }
 }
 
+/// Names the address that a declared channel's talker sends from: listeners that are opened from
+/// now on take the frames of that station only, and count those of others as `rejected_talker`.
+/// Datagrams carry no such address and are not checked. `ONBEAT_E_REFUSED` when the channel is not
+/// declared, or the address is a group's or all zero. The description's `talker_address` does the
+/// same in a run.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open_interface`; `channel` is NULL or ends with a zero
+/// octet; `address` is NULL or has 6 octets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_name_talker(
+    context: *mut onbeat,
+    channel: *const c_char,
+    address: *const u8,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let context = unsafe { shared(context, "context") }?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(channel, "channel") }?;
+        wanted(address, "address")?;
+        // SAFETY: not NULL, the rest is the caller's promise.
+        let address = MacAddress(unsafe { address.cast::<[u8; 6]>().read() });
+        let Context::Interface(context) = &context.0 else {
+            let what = "`context` is a run's, where the description names talkers";
+            return Err(Failure::argument(what));
+        };
+        context.name_talker(name, address)?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
 /// Reads the keys of authenticated channels again, from where they were read; each endpoint uses
 /// them from its next message on. No message is lost as long as talkers and listeners have the key
 /// that is written with in common. `ONBEAT_E_REFUSED` when they cannot be read: then they stay as

@@ -4,6 +4,7 @@ use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
+use onbeat_measure::ReservationsResult;
 use onbeat_model::time::Span;
 use onbeat_run::process::{Kept, Reaper};
 use rustix::fs::{
@@ -24,6 +25,8 @@ pub(crate) const REPORT: &str = "report.html";
 pub(crate) const RECORDS: &str = "records.onb";
 /// The messages of one run, in its own directory.
 pub(crate) const MESSAGES: &str = "messages.csv";
+/// The reservations by protocol of one run, in its own directory, or of a simulation.
+pub(crate) const RESERVATIONS: &str = "reservations.csv";
 /// What a simulation saw, as JSON.
 pub(crate) const SIMULATION: &str = "simulation.json";
 /// The report of a simulation.
@@ -90,6 +93,19 @@ impl Kind {
             }
         }
     }
+}
+
+/// Writes the reservations by protocol of a run or a simulation, if it made any, to a directory of
+/// the output, whose name ends with a slash, or is empty.
+pub(crate) fn write_reservations(
+    output: &Output<'_>,
+    directory: &str,
+    reservations: Option<&ReservationsResult>,
+) -> anyhow::Result<()> {
+    let Some(reservations) = reservations else { return Ok(()) };
+    let mut table = Vec::new();
+    onbeat_report::reservations_csv(reservations, &mut table)?;
+    output.write(&format!("{directory}{RESERVATIONS}"), table)
 }
 
 /// Where an output goes: where the user says, else to a name beside the description. There a link
@@ -412,11 +428,11 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
     };
     let of_run = |name: &String| {
         let run = directory.join(name);
-        let files = [RECORDS, MESSAGES];
+        let files = [RECORDS, MESSAGES, RESERVATIONS];
         let is_run = run.is_dir() && names(&run).iter().all(|n| files.contains(&n.as_str()));
         [RESULTS, REPORT].contains(&name.as_str()) || is_run
     };
-    let files = [SIMULATION, SIMULATION_REPORT, REPETITIONS];
+    let files = [SIMULATION, SIMULATION_REPORT, REPETITIONS, RESERVATIONS];
     let of_simulation = |name: &String| files.contains(&name.as_str());
     let of_federation =
         |name: &String| [FEDERATION, FEDERATION_REPORT, FEDERATION_RANGES].contains(&name.as_str());

@@ -359,6 +359,8 @@ fn write(system: &System, runs: &[Measured], output: Output<'_>) -> anyhow::Resu
         let mut messages = Vec::new();
         onbeat_report::csv(system, log, &mut messages)?;
         output.write(&format!("{directory}/{MESSAGES}"), messages)?;
+        let reservations = result.reservations.as_ref();
+        output::write_reservations(&output, &format!("{directory}/"), reservations)?;
     }
     let results =
         Results::new(&system.name, runs.iter().map(|(_, _, result)| result.clone()).collect());

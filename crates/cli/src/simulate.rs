@@ -60,6 +60,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     output.write(SIMULATION, results.to_json())?;
     let report = simulation::html(&system, &plan, &results);
     output.write(SIMULATION_REPORT, report)?;
+    output::write_reservations(&output, "", results.reservations.as_ref())?;
     if arguments.repetitions > 1 {
         output.write(REPETITIONS, repetitions.to_csv())?;
     }

@@ -7,6 +7,7 @@ use onbeat_model::record::RunLog;
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::tcp::TcpObserved;
 use onbeat_model::time::Span;
+use std::fmt::Display;
 use std::io::{self, Write};
 
 const HEADER: &str = "channel,listener,sequence,capture_ns,send_ns,arrive_ns,receive_ns,latency_ns,\
@@ -81,9 +82,10 @@ fn line(
     writeln!(out)
 }
 
-fn cell(out: &mut impl Write, value: Option<i64>) -> io::Result<()> {
+/// A comma, and the value if there is one.
+pub(crate) fn cell(out: &mut impl Write, value: Option<impl Display>) -> io::Result<()> {
     match value {
-        Some(ns) => write!(out, ",{ns}"),
+        Some(value) => write!(out, ",{value}"),
         None => write!(out, ","),
     }
 }

@@ -29,3 +29,4 @@ pub mod timing;
 mod topology;
 
 pub use csv::csv;
+pub use reservations::reservations_csv;

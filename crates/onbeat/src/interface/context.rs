@@ -244,6 +244,22 @@ impl InterfaceContext {
         Ok(())
     }
 
+    /// Names the address that a channel's talker sends from: listeners that are opened from now on
+    /// take the frames of that station only, and count those of others.
+    pub fn name_talker(&self, name: &str, talker: MacAddress) -> Result<(), SetupError> {
+        self.base.check_owner()?;
+        let refuse = |why: &str| Err(SetupError::Refused(format!("channel `{name}`: {why}")));
+        if talker.is_multicast() || talker == MacAddress::default() {
+            return refuse(&format!("{talker} is no station's address"));
+        }
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = declared.iter_mut().find(|d| d.name == name) else {
+            return refuse("it is not declared");
+        };
+        found.parameters.talker_address = Some(talker);
+        Ok(())
+    }
+
     fn find(&self, name: &str, size: Octets, role: Role) -> Result<Declared, SetupError> {
         self.base.check_owner()?;
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);

@@ -92,6 +92,38 @@ static void opens(onbeat *context, const char *name)
 	onbeat_talker_close(talker);
 }
 
+/* A listener that was opened before its talker was named takes what `lo`, which has no address,
+ * sends; one that was opened afterwards counts it. */
+static void names_talker(onbeat *context, const char *name)
+{
+	const uint8_t station[6] = { 2, 0, 0, 0, 0, 1 }, group[6] = { 3 }, none[6] = { 0 };
+	onbeat_counters counters = { 0 };
+	onbeat_listener *before, *after;
+	onbeat_talker *talker;
+	uint64_t value = 7;
+
+	EXPECT(onbeat_name_talker(context, name, group) == ONBEAT_E_REFUSED);
+	EXPECT(onbeat_name_talker(context, name, none) == ONBEAT_E_REFUSED);
+	EXPECT(onbeat_name_talker(context, "nosuch", station) == ONBEAT_E_REFUSED);
+	must(onbeat_listener_open(context, name, sizeof(value), &before));
+	must(onbeat_name_talker(context, name, station));
+	must(onbeat_listener_open(context, name, sizeof(value), &after));
+	must(onbeat_talker_open(context, name, sizeof(value), &talker));
+	must(onbeat_write(talker, &value, NULL));
+	value = 0;
+	must(onbeat_read_wait(before, &value, NULL));
+	EXPECT(value == 7);
+	/* The one of before has it: it has been on the wire. */
+	while (counters.rejected_talker == 0) {
+		EXPECT(onbeat_read_latest(after, &value, NULL) == ONBEAT_EMPTY);
+		must(onbeat_listener_counters(after, &counters));
+	}
+	EXPECT(counters.rejected_talker == 1 && counters.received == 0);
+	onbeat_talker_close(talker);
+	onbeat_listener_close(before);
+	onbeat_listener_close(after);
+}
+
 int main(void)
 {
 	const onbeat_interface lo = { .name = "lo", .flags = ONBEAT_UNTAGGED };
@@ -137,6 +169,7 @@ int main(void)
 	must(onbeat_open_interface(&lo, same, 2, &context));
 	opens(context, "e");
 	opens(context, "f");
+	names_talker(context, "e");
 	onbeat_close(context);
 	return 0;
 }
