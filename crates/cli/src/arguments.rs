@@ -417,6 +417,9 @@ pub(crate) struct TfgArguments {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=ITERATIONS_MAX))]
     pub(crate) iterations: u32,
+    /// Time after which no further iteration is computed, even if there are fewer than N
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) until: Option<Span>,
     /// HTML file for the graph, the tables and all findings
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

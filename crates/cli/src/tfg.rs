@@ -105,7 +105,7 @@ fn linked(system: &System, node: &Node) -> String {
 }
 
 fn limits(arguments: &TfgArguments) -> Limits {
-    Limits { rounds: arguments.iterations, ..Limits::default() }
+    Limits { rounds: arguments.iterations, until: arguments.until, ..Limits::default() }
 }
 
 /// Writes what is asked for and shows the rest.

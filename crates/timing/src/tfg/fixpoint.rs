@@ -446,8 +446,17 @@ impl<'a> Fixpoint<'a> {
             let is_long = self.is_long(task, key[0]);
             let is_counted = self.tasks[task].counted.contains(&key[0]) && !is_long;
             let most = if is_counted { COUNTED } else { self.limits.rounds };
-            key.len() == 1 || key[1] <= most || state.wide != 0
+            let is_wanted =
+                key.len() == 1 || key[1] <= most && (key[1] == 1 || self.is_early(task));
+            is_wanted || state.wide != 0
         })
+    }
+
+    /// Whether some execution of a task may not be past the instant up to which times are wanted.
+    fn is_early(&self, task: usize) -> bool {
+        let until = self.limits.until;
+        let is_within = |state: &State| until.is_none_or(|until| state.now.lo <= until);
+        self.tasks[task].frontier.values().any(is_within)
     }
 
     /// Whether a loop, by the position of its head, is longer than there may be rows.

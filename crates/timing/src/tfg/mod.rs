@@ -28,6 +28,7 @@ pub use system::system_graph;
 
 use crate::schedule::Interference;
 use onbeat_model::graph::Graph;
+use onbeat_model::time::Span;
 use onbeat_model::timing::{Component, Level, Timing};
 
 /// How far the analysis goes.
@@ -35,13 +36,15 @@ use onbeat_model::timing::{Component, Level, Timing};
 pub struct Limits {
     /// So many rounds of each outermost loop have rows at least, where they fit.
     pub rounds: u32,
+    /// Fewer suffice, down to one, if the next would be after this.
+    pub until: Option<Span>,
     /// So many rows tasks that are joined by channels may have together.
     pub rows: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 8, rows: 50_000 }
+        Self { rounds: 8, until: None, rows: 50_000 }
     }
 }
 

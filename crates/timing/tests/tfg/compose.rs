@@ -8,7 +8,7 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::{Composability, Composition, Joint, Kept, Level, Row, Timing};
 use onbeat_timing::tfg::{Limits, compose, time};
 
-const LIMITS: Limits = Limits { rounds: 4, rows: 800 };
+const LIMITS: Limits = Limits { rounds: 4, until: None, rows: 800 };
 
 /// A random graph; what is in it depends on the seed.
 fn draw(seed: u64) -> Graph {

@@ -287,7 +287,7 @@ fn of_thousands_of_tasks_that_are_joined_the_table_is_short() {
         let mut tasks = vec![task("writer", 0, writer)];
         tasks.extend((0..readers).map(|_| task("reader", 0, reader.clone())));
         let graph = graph(vec![fifo(8)], tasks);
-        time(&graph, Level::Program, &[], Limits { rounds: 8, rows: 50_000 }).rows.len()
+        time(&graph, Level::Program, &[], Limits::default()).rows.len()
     };
     // Nine rows of each, where nothing is cut short.
     assert!(of(500) > 9 * 500);
@@ -307,7 +307,8 @@ fn a_task_of_which_nobody_knows_when_it_is_started_is_looked_at_with_who_starts_
         vec![node("5", NodeKind::Start, &[1]), node("6", point(PointKind::Soft, 1), &[1])];
     let started = Task { is_first: false, ..task("b", 0, started) };
     let graph = graph(vec![], vec![task("a", 0, starter), started]);
-    let of = |rows| time(&graph, Level::Program, &[], Limits { rounds: 4, rows });
+    let of =
+        |rows| time(&graph, Level::Program, &[], Limits { rounds: 4, rows, ..Limits::default() });
     let all = of(1_000);
     assert_eq!(all.components.len(), 2);
     assert!(all.components.iter().all(|one| matches!(one.course, Course::Repeats { .. })));

@@ -8,7 +8,7 @@ use onbeat_model::timing::{Hazard, Level, Row, Timing};
 use onbeat_timing::tfg::{Limits, time};
 use std::collections::{BTreeMap, BTreeSet};
 
-const LIMITS: Limits = Limits { rounds: 4, rows: 2_000 };
+const LIMITS: Limits = Limits { rounds: 4, until: None, rows: 2_000 };
 const STEPS: usize = 600;
 const ANY: Kind = Kind {
     is_unknown: true,
@@ -201,6 +201,38 @@ fn what_is_known_is_exact() {
     }
     // The others wait for themselves, or write to a full channel at the instant of a read.
     assert!(exact * 100 >= rows * 95, "{exact} of {rows}");
+}
+
+#[test]
+fn a_table_up_to_an_instant_lacks_nothing_before_it() {
+    let (mut shorter, mut early) = (0, 0);
+    for seed in 0..100 {
+        let mut dice = Dice::new(seed);
+        let random = random(&mut dice, ANY);
+        let all = time(&random.graph, Level::Platform, &[], LIMITS);
+        let mut begins: Vec<Span> = all.rows.iter().map(|row| row.arrival.lo).collect();
+        begins.sort_unstable();
+        let until = begins[begins.len() / 4];
+        let limits = Limits { until: Some(until), ..LIMITS };
+        let some = time(&random.graph, Level::Platform, &[], limits);
+        shorter += usize::from(some.rows.len() < all.rows.len());
+        for _ in 0..4 {
+            let outcome = run(&random, Level::Platform, &mut dice, STEPS);
+            if let Some(wrong) = check(&random, &some, &outcome, &mut Seen::default()) {
+                explain(&random, &some, &outcome);
+                panic!("seed {seed}: {wrong}");
+            }
+            let (all, some) = (table(&all), table(&some));
+            let is_early = |(place, visit): &(&Place, &Visit)| {
+                visit.arrival <= until && all.contains_key(*place)
+            };
+            for (place, _) in outcome.visits.iter().filter(is_early) {
+                assert!(some.contains_key(place), "seed {seed}: {place:?}");
+                early += 1;
+            }
+        }
+    }
+    assert!(shorter > 25 && early > 500, "{shorter} shorter, {early} visits before the instant");
 }
 
 /// What a program's rows say, whatever their numbers.
