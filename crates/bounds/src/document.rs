@@ -1,8 +1,8 @@
 //! What `onbeat plan --json` prints: the plan with names instead of ids.
 
-use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, StreamPlan};
+use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, PortWindow, StreamPlan};
 use onbeat_model::port::{GateControl, QUEUES, Selection};
-use onbeat_model::system::{Class, PortId, System};
+use onbeat_model::system::{ChannelId, Class, PortId, System};
 use onbeat_model::time::Span;
 use serde::Serialize;
 
@@ -49,8 +49,34 @@ pub struct ChannelDocument {
     pub fixed_delay_ns: i64,
     /// The worst over all listeners; null without a reservation.
     pub bound_ns: Option<i64>,
+    /// When its frames leave; left out unless it is scheduled and has windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchDocument>,
     /// In the order of the description.
     pub listeners: Vec<ListenerDocument>,
+}
+
+/// When the frames of a scheduled channel leave, in each of its intervals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LaunchDocument {
+    /// The launch time, by the talker's clock.
+    pub at_ns: i64,
+    /// When a program has to write at the latest for this launch time, by the talker's clock.
+    pub write_ns: i64,
+    /// At each port of the tree, the talker's first.
+    pub windows: Vec<WindowDocument>,
+}
+
+/// A window of gates that one frame has for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WindowDocument {
+    /// The egress port, as `node.port`.
+    pub port: String,
+    /// When it opens, by the clock of the port's node, from the begin of the interval of the launch
+    /// time; it may be in a later interval.
+    pub start_ns: i64,
+    /// For how long it is open.
+    pub span_ns: i64,
 }
 
 /// One listener of a channel.
@@ -270,9 +296,25 @@ fn labels(system: &System, path: &[PortId]) -> Vec<String> {
     path.iter().map(|port| system.port_label(*port)).collect()
 }
 
+impl LaunchDocument {
+    fn of_channel(system: &System, plan: &Plan, id: ChannelId) -> Option<Self> {
+        let launch = plan.channel(id).launch.as_ref()?;
+        let window = |window: &PortWindow| WindowDocument {
+            port: system.port_label(window.port),
+            start_ns: window.start.as_ns(),
+            span_ns: window.span.as_ns(),
+        };
+        Some(Self {
+            at_ns: launch.at.as_ns(),
+            write_ns: plan.phase(system, id).as_ns(),
+            windows: launch.windows.iter().map(window).collect(),
+        })
+    }
+}
+
 fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
-    let both = system.channels.iter().zip(&plan.channels);
-    both.map(|(channel, planned)| {
+    let both = (0..).map(ChannelId).zip(&system.channels).zip(&plan.channels);
+    both.map(|((id, channel), planned)| {
         let listeners = channel.listeners.iter().enumerate().map(|(at, listener)| {
             let bound = planned.bounds.get(at);
             ListenerDocument {
@@ -293,6 +335,7 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
             burst_messages: channel.burst,
             fixed_delay_ns: channel.fixed_delay.as_ns(),
             bound_ns: planned.bound().map(|b| b.as_ns()),
+            launch: LaunchDocument::of_channel(system, plan, id),
             listeners: listeners.collect(),
         }
     })

@@ -8,21 +8,23 @@ pub mod fifo;
 pub mod import;
 mod reserve;
 mod route;
+mod scheduled;
 mod srp;
+pub mod synthesis;
 
 pub use analysis::bound::{longest_run, shortest};
 pub use analysis::coincidence::{ChannelSet, Coincidence, coincidence};
 pub use document::{
-    ChainDocument, ChannelDocument, GateControlDocument, GateDocument, ListenerDocument,
-    NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument, StreamDocument,
-    StreamListenerDocument, TermDocument, document,
+    ChainDocument, ChannelDocument, GateControlDocument, GateDocument, LaunchDocument,
+    ListenerDocument, NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument,
+    StreamDocument, StreamListenerDocument, TermDocument, WindowDocument, document,
 };
 
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
 use onbeat_model::port::QUEUES;
-use onbeat_model::system::{Chain, Channel, ChannelId, Class, System};
+use onbeat_model::system::{Chain, ChannelId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
@@ -41,7 +43,7 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 ///
 /// # Errors
 /// All that prevents the plan, at once: channels and streams without a path in their VLAN
-/// (OB2010), scheduled channels (OB2002), overloaded ports (OB2001), streams in reserved queues
+/// (OB2010), scheduled channels without a place in the gates (OB2002), overloaded ports (OB2001), streams in reserved queues
 /// (OB2011), ports set to less than a reservation needs (OB2012), what hosts and bridges cannot
 /// reserve by protocol, if that is asked for (OB2017), and, where what is admitted can be
 /// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and
@@ -136,9 +138,6 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     let tcp = system.tcp.iter().map(|flow| routes.of_tcp(flow)).collect();
     let mut errors = routes.errors;
     let routed = errors.is_empty();
-    let scheduled = |c: &&Channel| protected && c.reserve && c.class == Class::Scheduled;
-    let refused = system.channels.iter().filter(scheduled);
-    errors.extend(refused.map(|channel| no_gates(&channel.name, channel.origin)));
     errors.extend(clocks_too_far_apart(system));
     if !routed {
         return Err(errors);
@@ -146,21 +145,24 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     let both = system.channels.iter().zip(paths);
     let mut channels: Vec<ChannelPlan> = both
         .map(|(channel, paths)| ChannelPlan {
-            protected: protected && channel.reserve && !scheduled(&channel),
+            protected: protected && channel.reserve,
             paths,
             true_rate: reserve::true_rate(channel),
             reserved_rate: BitRate::default(),
             bounds: Vec::new(),
+            launch: None,
         })
         .collect();
-    let (ports, refused) = reserve::reserve(system, &mut channels);
+    let (gates, unscheduled) = scheduled::schedule(system, &mut channels);
+    let (ports, refused) = reserve::reserve(system, &mut channels, gates);
     let plan = Plan { protected, channels, noise, tcp, streams, ports, ..Plan::default() };
     let hindrances = srp::hindrances(system, &plan);
     if !hindrances.is_empty() {
         errors.extend(hindrances);
         return Err(errors);
     }
-    let refused = refused.into_iter().chain(reserve::overloads(system, &plan));
+    let refused = unscheduled.into_iter().chain(refused);
+    let refused = refused.chain(reserve::overloads(system, &plan));
     let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
     let admitted = refused.is_empty();
     errors.extend(refused);
@@ -223,13 +225,6 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
         }
     }
     errors
-}
-
-fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic {
-    let message =
-        format!("scheduled channel `{name}` cannot be protected: the plan has no gates yet");
-    Diagnostic::error(codes::SCHEDULED, message, origin, "class Scheduled")
-        .help("use class A, or set `reserve = false` to send it as best effort")
 }
 
 /// What the user should know of a plan that can be carried out: fixed delays (OB2005), chain

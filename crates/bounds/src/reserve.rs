@@ -6,11 +6,12 @@ use crate::srp;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
-use onbeat_model::port::{QUEUES, Selection};
+use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::reservation::{self, DELTA_BANDWIDTH_PERCENT, MSRP_MARGIN};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// How many streams of an overloaded port an error names.
 const NAMED_MAX: usize = 8;
@@ -63,18 +64,28 @@ struct Need {
 /// A talker whose clock runs fast may exceed the TSpec's rate when its interval is the class
 /// measurement interval: it gets what it can really send, or its queue would grow for ever.
 ///
-/// With the ports' settings comes OB2012 for each that leaves too little.
+/// `gates` are those of scheduled channels, by port. With the ports' settings comes OB2012 for each that leaves too little.
 pub(crate) fn reserve(
     system: &System,
     channels: &mut [ChannelPlan],
+    mut gates: HashMap<PortId, GateControl>,
 ) -> (Vec<PortPlan>, Vec<Diagnostic>) {
-    let unreserved =
-        |port: &Port| PortPlan { settings: port.settings.clone(), ..PortPlan::default() };
-    let mut ports: Vec<PortPlan> = system.ports.iter().map(unreserved).collect();
+    let mut unreserved = |(id, port): (PortId, &Port)| {
+        let mut settings = port.settings.clone();
+        settings.gates.extend(gates.remove(&id));
+        PortPlan { settings, ..PortPlan::default() }
+    };
+    let mut ports: Vec<PortPlan> =
+        (0..).map(PortId).zip(&system.ports).map(&mut unreserved).collect();
     let mut needs = vec![[Need::default(); 2]; ports.len()];
     let both = system.channels.iter().zip(channels);
     for (id, (channel, planned)) in (0..).map(ChannelId).zip(both) {
         if !planned.protected {
+            continue;
+        }
+        if channel.class == Class::Scheduled {
+            // Its windows are its reservation.
+            planned.reserved_rate = planned.true_rate;
             continue;
         }
         let tree = planned.tree_ports();
@@ -89,7 +100,7 @@ pub(crate) fn reserve(
             let (need, streams) = match channel.class {
                 Class::A => (&mut needs[at][0], &mut ports[at].class_a_streams),
                 Class::B => (&mut needs[at][1], &mut ports[at].class_b_streams),
-                Class::Scheduled => unreachable!("a scheduled channel is never protected here"),
+                Class::Scheduled => unreachable!("it has been passed over"),
             };
             need.slope = sum(need.slope, planned.reserved_rate);
             need.first.get_or_insert(id);
@@ -102,7 +113,7 @@ pub(crate) fn reserve(
             let Some(first) = need.first else { continue };
             match ports[id.index()].settings.selection[class.queue()] {
                 Selection::StrictPriority => {
-                    let slope = through_gates(system, id, class, need.slope);
+                    let slope = through_gates(system, &ports[id.index()], id, class, need.slope);
                     ports[id.index()].set_idle_slope(class, slope);
                 }
                 Selection::CreditBased { idle_slope } if idle_slope >= need.slope => {}
@@ -114,10 +125,15 @@ pub(crate) fn reserve(
 }
 
 /// What idleSlope a class must have so that `need` of it is left behind the port's gates.
-fn through_gates(system: &System, id: PortId, class: Class, need: BitRate) -> BitRate {
-    let port = system.port(id);
-    let clock = &system.node(port.node).clock;
-    let slope = gates::slope_for(&port.settings, class.queue(), clock, need.as_bps().into());
+fn through_gates(
+    system: &System,
+    planned: &PortPlan,
+    id: PortId,
+    class: Class,
+    need: BitRate,
+) -> BitRate {
+    let clock = &system.node(system.port(id).node).clock;
+    let slope = gates::slope_for(&planned.settings, class.queue(), clock, need.as_bps().into());
     BitRate::from_bps(u64::try_from(slope).unwrap_or(u64::MAX))
 }
 

@@ -1,7 +1,7 @@
 //! The plan's vocabulary: what crate `plan` computes and the engines, the report and the CLI read.
 
 use crate::port::{PortSettings, QUEUES, Selection};
-use crate::system::{ChannelId, Class, NoiseId, PortId, StreamIndex};
+use crate::system::{ChannelId, Class, NodeKind, NoiseId, PortId, StreamIndex, System};
 use crate::time::Span;
 use crate::units::BitRate;
 use std::collections::HashSet;
@@ -33,6 +33,17 @@ impl Plan {
     pub fn channel(&self, id: ChannelId) -> &ChannelPlan {
         &self.channels[id.index()]
     }
+    /// When a modelled talker of a channel first writes, by its clock: as described, or just in
+    /// time for the channel's launch time.
+    pub fn phase(&self, system: &System, id: ChannelId) -> Span {
+        let channel = system.channel(id);
+        let Some(launch) = &self.channel(id).launch else { return channel.phase };
+        let stack = match &system.node(channel.talker).kind {
+            NodeKind::Host(host) => host.stack_tx.max(),
+            NodeKind::Bridge(_) => Span::ZERO,
+        };
+        Span::from_ns((launch.at - stack).as_ns().rem_euclid(channel.interval.as_ns()))
+    }
     /// The plan of one stream.
     pub fn stream(&self, id: StreamIndex) -> &StreamPlan {
         &self.streams[id.index()]
@@ -57,6 +68,31 @@ pub struct ChannelPlan {
     pub reserved_rate: BitRate,
     /// One per listener, if the channel is protected.
     pub bounds: Vec<Bound>,
+    /// When its frames leave, if it is of class [`Class::Scheduled`] and protected.
+    pub launch: Option<Launch>,
+}
+
+/// When the frames of a scheduled channel leave each port (802.1Q-2022 8.6.8.4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The launch time: when a frame is queued at the talker's port, by the talker's clock, in each
+    /// interval of the channel. What its program writes in between waits for it in the talker's
+    /// stack; at each launch time one frame leaves. Less than an interval.
+    pub at: Span,
+    /// At each port of the tree, the talker's first.
+    pub windows: Vec<PortWindow>,
+}
+
+/// A window of a port's gates that one frame has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortWindow {
+    /// The egress port.
+    pub port: PortId,
+    /// When it opens, by the clock of the port's node, counted from the begin of the interval of
+    /// the launch time; it may be in a later interval.
+    pub start: Span,
+    /// For how long it is open.
+    pub span: Span,
 }
 
 impl ChannelPlan {

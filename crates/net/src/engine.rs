@@ -11,6 +11,7 @@ use crate::event::{Event, EventHeap, Kind, MAX_INDEX};
 use crate::fault::Faults;
 use crate::filter::Filter;
 use crate::frame::Frame;
+use crate::launch::LaunchTimes;
 use crate::learning::{ActiveTopology, Learning};
 use crate::load::Load;
 use crate::noise::NoiseSource;
@@ -159,6 +160,8 @@ pub struct Engine {
     metering: Vec<(usize, NodeId)>,
     /// Those that a protocol makes.
     reservations: Option<Box<Reservations>>,
+    /// Per channel: when its frames leave the talker's stack, if it is scheduled.
+    launches: Vec<Option<LaunchTimes>>,
 }
 
 /// The delays of one host; none at a bridge.
@@ -234,19 +237,21 @@ impl Engine {
             source_looks: Vec::new(),
             metering: Vec::new(),
             reservations: None,
+            launches: LaunchTimes::of_channels(system, plan),
             routes,
         };
-        engine.begin(system, options);
+        engine.begin(system, plan, options);
         engine
     }
 
     /// Schedules the first event of each source, and every failure of a node.
-    fn begin(&mut self, system: &System, options: Options) {
+    fn begin(&mut self, system: &System, plan: &Plan, options: Options) {
         let end = options.traffic_until;
         let channels = system.channels.len();
         if options.model_channels {
             for (at, channel) in system.channels.iter().enumerate() {
-                self.add_source(FrameSource::of_channel(system, channel, at as u32, end));
+                let phase = plan.phase(system, ChannelId(at as u32));
+                self.add_source(FrameSource::of_channel(system, channel, phase, at as u32, end));
             }
         }
         for at in 0..system.streams.len() {
@@ -381,6 +386,10 @@ impl Engine {
 
     fn enter_stack(&mut self, flow: u32, frame: Frame, at: NetTime) -> NetTime {
         let talker = self.routes.flows[flow as usize].talker;
+        let at = match self.launches.get_mut(flow as usize) {
+            Some(Some(launches)) => launches.next(&self.clocks.get(talker), at),
+            _ => at,
+        };
         let stack = &mut self.talkers[flow as usize];
         let at = stack.leaves(at);
         if self.faults.as_ref().is_some_and(|f| f.holder_fails(talker, self.now, at)) {
@@ -548,7 +557,8 @@ impl Engine {
         }
         let frame = self.release(flow, octets, PayloadId::NONE);
         let queued = self.stack_time(flow);
-        if queued == self.now && self.talkers[flow as usize].is_empty() {
+        let is_launched = self.launches.get(flow as usize).is_some_and(Option::is_some);
+        if queued == self.now && self.talkers[flow as usize].is_empty() && !is_launched {
             self.queue(frame);
         } else {
             self.enter_stack(flow, frame, queued);

@@ -164,6 +164,7 @@ mod filter;
 mod frame;
 mod gate;
 pub mod gptp;
+mod launch;
 mod learning;
 mod load;
 mod noise;

@@ -87,13 +87,19 @@ impl FrameSource {
         source
     }
 
-    /// The source of a channel whose talker is modelled: one message each interval.
-    pub(crate) fn of_channel(system: &System, channel: &Channel, flow: u32, end: NetTime) -> Self {
+    /// The source of a channel whose talker is modelled: one message each interval, from `phase` on.
+    pub(crate) fn of_channel(
+        system: &System,
+        channel: &Channel,
+        phase: Span,
+        flow: u32,
+        end: NetTime,
+    ) -> Self {
         let octets = length(frame::of_channel(channel.stream_data_length()));
         let source = Source::Periodic { interval: channel.interval, jitter: Span::ZERO };
         let mut source = Self {
             flow,
-            schedule: Schedule::new(source, channel.phase),
+            schedule: Schedule::new(source, phase),
             clock: system.clock_of(channel.talker),
             lengths: [octets; 2],
             // Nothing of it is drawn.

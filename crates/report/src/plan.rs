@@ -3,7 +3,7 @@
 use crate::grid::{grid, right, ruled};
 use comfy_table::Cell;
 use onbeat_model::plan::{Bound, Plan};
-use onbeat_model::system::{Class, NodeKind, PortId, System};
+use onbeat_model::system::{ChannelId, Class, NodeKind, PortId, System};
 use onbeat_model::time::Span;
 use std::fmt::Write;
 
@@ -33,6 +33,7 @@ pub fn table(system: &System, plan: &Plan) -> String {
     if !system.streams.is_empty() {
         parts.push(streams(system, plan));
     }
+    parts.extend(windows(system, plan));
     parts.extend(scheduled(system, plan));
     for (chain, bound) in system.chains.iter().zip(&plan.chains) {
         let bound = bound.map_or("no bound".to_owned(), |b| format!("{b} at most"));
@@ -55,6 +56,47 @@ pub fn table(system: &System, plan: &Plan) -> String {
         parts.push(format!("idleSlope per port\n{}", ruled(&ports)));
     }
     parts.join("\n\n")
+}
+
+/// How many windows are shown.
+const WINDOWS_MAX: usize = 60;
+
+/// When frames of scheduled channels leave, if there are any.
+fn windows(system: &System, plan: &Plan) -> Option<String> {
+    let headings = ["channel", "each", "write by", "launch", "port", "opens", "for", "of cycle"];
+    let mut grid = grid(&headings);
+    let mut more = 0usize;
+    for (at, (channel, planned)) in system.channels.iter().zip(&plan.channels).enumerate() {
+        let Some(launch) = &planned.launch else { continue };
+        let write = plan.phase(system, ChannelId(at as u32));
+        for (number, window) in launch.windows.iter().enumerate() {
+            if grid.row_count() == WINDOWS_MAX {
+                more += 1;
+                continue;
+            }
+            let whose = match number {
+                0 => [
+                    channel.name.clone(),
+                    channel.interval.to_string(),
+                    write.to_string(),
+                    launch.at.to_string(),
+                ],
+                _ => Default::default(),
+            };
+            let gates = plan.ports[window.port.index()].settings.gates.first();
+            let cycle = gates.map_or(Span::ZERO, |list| list.cycle);
+            let times = [window.start, window.span, cycle].map(|span| span.to_string());
+            let [opens, span, cycle] = times;
+            grid.add_row(whose.into_iter().chain([
+                system.port_label(window.port),
+                opens,
+                span,
+                cycle,
+            ]));
+        }
+    }
+    let more = if more > 0 { format!("\n{more} more are in the JSON.") } else { String::new() };
+    (grid.row_count() > 0).then(|| format!("Windows of scheduled channels\n{}{more}", ruled(&grid)))
 }
 
 /// How many scheduled streams are named.

@@ -4,6 +4,7 @@ use super::flow::Analysis;
 use super::multi_hop::{MultiHop, gap};
 use super::network::{FlowNetwork, Owner, Upstream};
 use super::{BILLION, div_ceil, limits, queue};
+use crate::scheduled;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, BoundTerm, Cause, ChannelPlan, Plan, Unbounded};
@@ -23,6 +24,9 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec
     let mut streams: Vec<ListenerBounds> = vec![Vec::new(); system.streams.len()];
     for (f, flow) in network.flows.iter().enumerate() {
         match flow.owner {
+            Owner::Channel(id) if plan.channel(id).launch.is_some() => {
+                channels[id.index()] = scheduled::bounds(system, plan, id);
+            }
             Owner::Channel(id) if plan.channel(id).protected => {
                 match of_channel(&analysis, &multi_hop, f, id) {
                     Ok(bounds) => channels[id.index()] = bounds,
@@ -108,9 +112,7 @@ fn of_channel(
         let last = *path.last().expect("a way has ports");
         let mut bound = bound_or_reason(analysis, multi_hop, f, *listener, last, &name)?;
         let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
-        let (latency, run) = (bound.total(), longest_run(system));
-        let late = clocks(&from.clock, &to.clock, latency, run, from.clock.drift_ppb);
-        let early = clocks(&to.clock, &from.clock, latency, run, -to.clock.drift_ppb);
+        let (late, early) = clocks_late_and_early(system, &from.clock, &to.clock, bound.total());
         if late != Span::ZERO {
             let what = format!("clocks of {} and {}", from.name, to.name);
             bound.terms.push(BoundTerm { what, span: late });
@@ -303,6 +305,20 @@ pub fn shortest(system: &System, plan: &Plan) -> Vec<Vec<Span>> {
         listeners.map(|(listener, path)| of_listener(id, *listener, path)).collect()
     };
     channels.map(of_channel).collect()
+}
+
+/// By how much a latency of up to `latency`, by a talker's and a listener's clock, may exceed the
+/// true one, and fall short of it.
+pub(crate) fn clocks_late_and_early(
+    system: &System,
+    talker: &ClockError,
+    listener: &ClockError,
+    latency: Span,
+) -> (Span, Span) {
+    let run = longest_run(system);
+    let late = clocks(talker, listener, latency, run, talker.drift_ppb);
+    let early = clocks(listener, talker, latency, run, -listener.drift_ppb);
+    (late, early)
 }
 
 /// By how much the receipt by the listener's clock minus the capture by the talker's may exceed a

@@ -3,8 +3,9 @@ use onbeat_bounds::plan;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Severity;
 use onbeat_model::integrity::Integrity;
+use onbeat_model::port::{GateControl, GateEntry};
 use onbeat_model::system::{Class, QueueLimits};
-use onbeat_model::time::Span;
+use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::Octets;
 
 /// Two hosts on one wire.
@@ -148,10 +149,21 @@ fn channels_of_a_manifest_that_ask_for_more_than_three_quarters_of_a_link_are_re
     }
 }
 
+/// All gates open, again and again.
+fn open_gates() -> GateControl {
+    let entries = vec![GateEntry { open: 0xff, span: Span::from_us(10) }];
+    let (base, cycle) = (NetTime::ZERO, Span::from_us(10));
+    GateControl { base, cycle, entries, length_aware: true }
+}
+
 #[test]
-fn a_scheduled_channel_is_refused_when_it_wants_protection_and_only_then() {
+fn a_scheduled_channel_is_refused_where_the_plan_cannot_compute_gates_and_only_then() {
     let mut net = wire(1_000_000_000);
     net.channel("s", "h1", &["h2"]).class = Class::Scheduled;
+    let planned = plan(&net.0, true).expect("it is alone");
+    let launch = planned.channels[0].launch.as_ref().expect("a launch time");
+    assert_eq!((launch.at, launch.windows.len()), (Span::ZERO, 1));
+    net.0.ports[0].settings.gates.push(open_gates());
     assert_eq!(codes(&net), ["OB2002"]);
     assert!(plan(&net.0, false).is_ok());
     net.0.channels[0].reserve = false;
@@ -168,6 +180,7 @@ fn all_errors_come_at_once() {
         net.channel(name, from, &["h3"]);
     }
     net.channel("s", "h1", &["h2"]).class = Class::Scheduled;
+    net.0.ports[0].settings.gates.push(open_gates());
     // The scheduled channel, and the ports h1.p1, h2.p1 and b.p3.
     assert_eq!(codes(&net), ["OB2002", "OB2001", "OB2001", "OB2001"]);
 }

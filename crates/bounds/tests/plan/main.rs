@@ -7,5 +7,6 @@ mod build;
 mod document;
 mod engine;
 mod routes;
+mod scheduled;
 mod simulation;
 mod srp;

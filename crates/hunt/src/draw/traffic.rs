@@ -52,7 +52,7 @@ impl Draft<'_> {
             "listeners": self.host_names(listeners),
         }));
         let class = self.dice.one(&["A", "A", "A", "B", "B", "scheduled"]);
-        let reserve = class != "scheduled" && self.chance(85);
+        let reserve = self.chance(if class == "scheduled" { 50 } else { 85 });
         let unicast = listeners.len() == 1 && number == 0 && self.chance(40);
         let destination = match unicast {
             true => self.hosts[listeners[0]].mac.clone(),

@@ -142,6 +142,7 @@ impl Network {
             paths,
             true_rate: BitRate::default(),
             reserved_rate: BitRate::default(),
+            launch: None,
             bounds: Vec::new(),
         });
         id

@@ -263,7 +263,8 @@ impl<'a> Session<'a> {
             Owner::Nobody
         } else {
             let clock = self.engine.clock_of(declared.talker);
-            Owner::Talker(Box::new(SyntheticTalker::new(declared, clock, parameters)))
+            let phase = self.plan.phase(self.system, id);
+            Owner::Talker(Box::new(SyntheticTalker::new(declared, phase, clock, parameters)))
         };
         let listeners = declared.listeners.iter().map(|node| {
             if self.system.has_program(*node) {
@@ -336,7 +337,7 @@ impl<'a> Session<'a> {
                 let role = if place == 0 { Role::Talker } else { Role::Listener };
                 let namespace = self.carrier.namespace(*node);
                 let namespace = namespace.map(|n| n.try_clone_to_owned()).transpose()?;
-                let part = (parameters, channel.phase);
+                let part = (parameters, self.plan.phase(self.system, id));
                 let endpoint = SyntheticOnKernel::open(role, part, capacity, attachment, namespace);
                 let endpoint = endpoint.map_err(|error| NoRun::SyntheticOnKernel {
                     host: self.system.node(*node).name.clone(),

@@ -3,7 +3,7 @@
 
 use onbeat_model::record::Record;
 use onbeat_model::system::Channel;
-use onbeat_model::time::{ClockError, NetTime, SyncedTime};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::listener::{Listener, Reading, record_of};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
@@ -18,19 +18,20 @@ pub(super) struct SyntheticTalker {
 }
 
 impl SyntheticTalker {
-    /// With what its host's clock is at the epoch.
+    /// With when it first writes, and what its host's clock is at the epoch.
     pub(super) fn new(
         declared: &Channel,
+        phase: Span,
         clock: ClockError,
         parameters: ChannelParameters,
     ) -> Self {
         // A clock that is ahead has passed the first instants before the run begins.
-        let passed = clock.read(NetTime::ZERO) - (SyncedTime::ZERO + declared.phase);
+        let passed = clock.read(NetTime::ZERO) - (SyncedTime::ZERO + phase);
         let interval = declared.interval.as_ns();
         let skipped = (passed.as_ns().max(0) + interval - 1) / interval;
         Self {
             talker: Talker::new(parameters),
-            next: SyncedTime::ZERO + declared.phase + declared.interval * skipped,
+            next: SyncedTime::ZERO + phase + declared.interval * skipped,
             value: vec![0; declared.size.get() as usize],
             records: Vec::new(),
         }

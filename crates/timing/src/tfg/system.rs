@@ -77,6 +77,7 @@ fn by_clock(passed: Interval, clock: &ClockError) -> Interval {
 
 struct Merged<'a> {
     system: &'a System,
+    plan: &'a Plan,
     graph: Graph,
     /// Per node its host in the graph; none for bridges.
     hosts: Vec<Option<usize>>,
@@ -85,7 +86,7 @@ struct Merged<'a> {
 
 impl<'a> Merged<'a> {
     /// Hosts and channels, without tasks.
-    fn new(system: &'a System, plan: &Plan) -> Self {
+    fn new(system: &'a System, plan: &'a Plan) -> Self {
         let mut graph = Graph::default();
         let mut hosts = Vec::with_capacity(system.nodes.len());
         for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
@@ -123,7 +124,7 @@ impl<'a> Merged<'a> {
             let kind = ChannelKind::Network(network);
             graph.channels.push(Channel { name: channel.name.clone(), kind });
         }
-        Self { system, graph, hosts, errors: Vec::new() }
+        Self { system, plan, graph, hosts, errors: Vec::new() }
     }
 
     fn host(&self, id: NodeId) -> usize {
@@ -261,10 +262,11 @@ impl<'a> Merged<'a> {
             let host = self.host(channel.talker);
             // A clock that is ahead has passed the first instants before the run begins.
             let start = self.graph.hosts[host].start;
-            let passed = (start - channel.phase).as_ns().max(0);
+            let phase = self.plan.phase(system, id);
+            let passed = (start - phase).as_ns().max(0);
             let interval = channel.interval.as_ns();
             let skipped = channel.interval * ((passed + interval - 1) / interval);
-            let first = Expression::Constant((channel.phase + skipped - start).as_ns());
+            let first = Expression::Constant((phase + skipped - start).as_ns());
             let nodes = vec![
                 node(NodeKind::Start, "start", &[1]),
                 node(soft(first), "phase", &[2]),

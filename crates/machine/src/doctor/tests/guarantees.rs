@@ -60,6 +60,7 @@ fn plan(system: &System) -> Plan {
             paths: vec![vec![PortId(0)]],
             true_rate: BitRate::from_bps(1_000_000),
             reserved_rate: BitRate::from_bps(1_000_000),
+            launch: None,
             bounds: vec![bound],
         }],
         ports,

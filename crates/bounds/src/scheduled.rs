@@ -1,0 +1,378 @@
+//! Scheduled channels: the gates that they need on their trees, and what these promise.
+
+use crate::analysis::bound::{clocks_late_and_early, longest_run};
+use crate::synthesis::{
+    self, Egress, Flow, GateList, Hop, Network, Obstacle, Placed, Refusal, Waiting,
+};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Launch, Plan, PortWindow};
+use onbeat_model::port::{GateControl, GateEntry, QUEUES};
+use onbeat_model::system::{Channel, ChannelId, Class, NodeId, NodeKind, PortId, System};
+use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_model::units::{Octets, frame};
+use std::collections::HashMap;
+
+/// A clock's instants are whole nanoseconds: readings of one that errs are rounded.
+const ROUNDING: Span = Span::from_ns(2);
+/// The most entries of a port's gate control list, as of a description.
+pub(crate) const ENTRIES_MAX: usize = 1_024;
+/// How many channels a refusal names.
+const NAMED_MAX: usize = 8;
+/// The longest frame on the wire, with preamble and gap.
+const LONGEST: Octets = frame::on_wire(frame::MAX_TAGGED);
+
+/// Whether a channel has windows, if anything is protected.
+pub(crate) fn is_scheduled(channel: &Channel) -> bool {
+    channel.reserve && channel.class == Class::Scheduled
+}
+
+/// By how much a node's clock may be wrong until the longest run is over.
+fn error(system: &System, node: NodeId) -> Span {
+    let end = NetTime::ZERO + longest_run(system) + Span::from_s(1);
+    match system.node(node).clock.max_abs(end) {
+        Span::ZERO => Span::ZERO,
+        error => error + ROUNDING,
+    }
+}
+
+/// What a time on the wire is at most by a clock.
+fn by_clock(time: Span, clock: &ClockError) -> Span {
+    if clock.drift_ppb == 0 && clock.wander == Span::ZERO {
+        return time;
+    }
+    let rate = 1_000_000_000 + i128::from(clock.drift_ppb) + i128::from(clock.wander_ppb());
+    let scaled = (i128::from(time.as_ns()) * rate.max(1_000_000_000) + 999_999_999) / 1_000_000_000;
+    Span::from_ns(i64::try_from(scaled).expect("a frame takes less than hours")) + ROUNDING
+}
+
+/// The stack of a host, or nothing.
+fn stack_tx(system: &System, node: NodeId) -> [Span; 2] {
+    match &system.node(node).kind {
+        NodeKind::Host(host) => [host.stack_tx.min(), host.stack_tx.max()],
+        NodeKind::Bridge(_) => [Span::ZERO; 2],
+    }
+}
+
+fn stack_rx(system: &System, node: NodeId) -> [Span; 2] {
+    match &system.node(node).kind {
+        NodeKind::Host(host) => [host.stack_rx.min(), host.stack_rx.max()],
+        NodeKind::Bridge(_) => [Span::ZERO; 2],
+    }
+}
+
+/// When a modelled talker is to write, if the description says so.
+fn described_phase(system: &System, channel: &Channel) -> Option<Span> {
+    let is_modelled = !system.has_program(channel.talker);
+    (is_modelled && channel.phase > Span::ZERO).then_some(channel.phase)
+}
+
+/// The ports, as the synthesis sees them.
+fn network(system: &System) -> Network {
+    let errors: Vec<Span> =
+        (0..system.nodes.len() as u32).map(|node| error(system, NodeId(node))).collect();
+    let egress = |id: PortId| {
+        let (port, link) = (system.port(id), system.link_of(id));
+        let (forwarding, cuts_through) = match &system.node(system.port(port.peer).node).kind {
+            NodeKind::Bridge(bridge) => (bridge.forwarding, bridge.cut_through),
+            NodeKind::Host(_) => (Span::ZERO, false),
+        };
+        let latency = link.propagation + forwarding;
+        // Who cuts through has a frame before its last bit is there.
+        let earlier = if cuts_through { link.rate.time_for(LONGEST) } else { Span::ZERO };
+        Egress {
+            latency: [latency - earlier, latency],
+            clock_error: errors[port.node.index()],
+            tick: Span::from_ns(1),
+            queues: 1,
+            entries_max: ENTRIES_MAX,
+        }
+    };
+    Network { ports: (0..system.ports.len() as u32).map(|port| egress(PortId(port))).collect() }
+}
+
+/// A channel, as the synthesis sees it: from its launch time on.
+fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> Flow {
+    let octets = frame::of_channel(channel.stream_data_length());
+    let tree = planned.tree_ports();
+    let places: HashMap<PortId, usize> =
+        tree.iter().enumerate().map(|(at, port)| (*port, at)).collect();
+    let mut before: HashMap<PortId, usize> = HashMap::new();
+    for path in &planned.paths {
+        for pair in path.windows(2) {
+            before.insert(pair[1], places[&pair[0]]);
+        }
+    }
+    let hop = |port: &PortId| {
+        let rate = system.link_of(*port).rate;
+        let clock = &system.node(system.port(*port).node).clock;
+        Hop {
+            port: port.index(),
+            after: before.get(port).copied(),
+            sent: rate.time_for(frame::PREAMBLE + octets),
+            occupies: by_clock(rate.time_for(frame::on_wire(octets)), clock),
+        }
+    };
+    let [_, stack] = stack_tx(system, channel.talker);
+    let received = channel.listeners.iter().map(|to| stack_rx(system, *to)[1]);
+    let received = received.max().unwrap_or_default();
+    // A clock that errs reads the launch time a little late.
+    let late = match error(system, channel.talker) {
+        Span::ZERO => Span::ZERO,
+        _ => ROUNDING,
+    };
+    Flow {
+        period: channel.interval,
+        release: described_phase(system, channel).map(|phase| {
+            Span::from_ns((phase + stack).as_ns().rem_euclid(channel.interval.as_ns()))
+        }),
+        ready: [Span::ZERO, late],
+        deadline: channel.fixed_delay - stack - received,
+        jitter: None,
+        hops: tree.iter().map(hop).collect(),
+    }
+}
+
+/// Gives each scheduled channel that is protected its launch time and windows. Returns the gate
+/// control list of each port that has some, and what prevents that (OB2002).
+pub(crate) fn schedule(
+    system: &System,
+    channels: &mut [ChannelPlan],
+) -> (HashMap<PortId, GateControl>, Vec<Diagnostic>) {
+    let ids: Vec<ChannelId> = (0..)
+        .map(ChannelId)
+        .zip(&*channels)
+        .zip(&system.channels)
+        .filter(|((_, planned), channel)| planned.protected && is_scheduled(channel))
+        .map(|((id, _), _)| id)
+        .collect();
+    if ids.is_empty() {
+        return (HashMap::new(), Vec::new());
+    }
+    let hindrances: Vec<Diagnostic> =
+        ids.iter().filter_map(|id| hindrance(system, &channels[id.index()], *id)).collect();
+    if !hindrances.is_empty() {
+        return (HashMap::new(), hindrances);
+    }
+    let network = network(system);
+    let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
+    let flows: Vec<Flow> = ids.iter().map(flow).collect();
+    let placed = synthesis::synthesize(&network, &flows, Waiting::None)
+        .or_else(|_| synthesis::synthesize(&network, &flows, Waiting::Allowed));
+    let placed = match placed {
+        Ok(placed) => placed,
+        Err(refusal) => return (HashMap::new(), vec![refused(system, &ids, &flows, &refusal)]),
+    };
+    for ((id, flow), placed) in ids.iter().zip(&flows).zip(&placed) {
+        channels[id.index()].launch = Some(launch(flow, placed));
+    }
+    let gates = (0..network.ports.len()).filter_map(|port| {
+        let list = synthesis::gate_list(&network, &flows, &placed, port)?;
+        Some((PortId(port as u32), gate_control(&list)))
+    });
+    (gates.collect(), Vec::new())
+}
+
+fn launch(flow: &Flow, placed: &Placed) -> Launch {
+    let window = |(hop, start): (&Hop, &Span)| PortWindow {
+        port: PortId(hop.port as u32),
+        start: *start,
+        span: hop.occupies,
+    };
+    Launch {
+        at: placed.release,
+        windows: flow.hops.iter().zip(&placed.starts).map(window).collect(),
+    }
+}
+
+fn gate_control(list: &GateList) -> GateControl {
+    let mask = 1u8 << Class::Scheduled.queue();
+    let entry = |entry: &synthesis::Entry| GateEntry {
+        open: if entry.queue.is_some() { mask } else { !mask },
+        span: entry.span,
+    };
+    GateControl {
+        base: NetTime::ZERO,
+        cycle: list.cycle,
+        entries: list.entries.iter().map(entry).collect(),
+        length_aware: true,
+    }
+}
+
+/// Why the plan can give a channel no windows, whatever the others.
+fn hindrance(system: &System, planned: &ChannelPlan, id: ChannelId) -> Option<Diagnostic> {
+    let channel = system.channel(id);
+    let refuse = |message: String, label: &str, help: &str| {
+        Some(Diagnostic::error(codes::SCHEDULED, message, channel.origin, label).help(help))
+    };
+    let name = &channel.name;
+    if crate::srp::is_used(system) {
+        let message = format!("scheduled channel `{name}`: MSRP reserves no windows of gates");
+        return refuse(message, "is scheduled", "use class A, or `reservation = \"plan\"`");
+    }
+    let has_gates = |port: &&PortId| !system.port(**port).settings.gates.is_empty();
+    let tree = planned.tree_ports();
+    if let Some(port) = tree.iter().find(has_gates) {
+        let port = system.port_label(*port);
+        let message = format!("scheduled channel `{name}`: port {port} has gates of its own");
+        let help = "remove the port's `gates`: the plan then computes them";
+        return refuse(message, "would need windows there", help);
+    }
+    let queue = Class::Scheduled.queue();
+    let shares = system.streams.iter().find(|stream| usize::from(stream.traffic_class) == queue);
+    if let Some(stream) = shares {
+        let stream = &stream.name;
+        let message =
+            format!("scheduled channel `{name}`: stream `{stream}` is in queue {queue}, too");
+        return refuse(message, "has queue 5 to itself", "give the stream another `traffic_class`");
+    }
+    if let Some(port) =
+        tree.iter().find(|port| system.port(**port).settings.preemptable >> queue & 1 == 1)
+    {
+        let port = system.port_label(*port);
+        let message =
+            format!("scheduled channel `{name}`: queue {queue} of port {port} is preemptable");
+        return refuse(message, "must not be interrupted", "make the queue express");
+    }
+    None
+}
+
+/// The error for a channel that found no place.
+fn refused(system: &System, ids: &[ChannelId], flows: &[Flow], refusal: &Refusal) -> Diagnostic {
+    let channel = system.channel(ids[refusal.flow]);
+    let label = |port: usize| system.port_label(PortId(port as u32));
+    let at = |hop: usize| label(flows[refusal.flow].hops[hop].port);
+    let names = |of: &[usize]| {
+        let shown: Vec<String> = of
+            .iter()
+            .take(NAMED_MAX)
+            .map(|flow| format!("`{}`", system.channel(ids[*flow]).name))
+            .collect();
+        let more = match of.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        shown.join(", ") + &more
+    };
+    let name = &channel.name;
+    let certain = if refusal.is_proven { "has no place" } else { "found no place" };
+    let (why, help) = match &refusal.why {
+        Obstacle::Path { hop, takes } => (
+            format!(
+                "alone it takes {takes} from its launch time behind port {}, and {} are left of \
+                 its fixed delay",
+                at(*hop),
+                flows[refusal.flow].deadline,
+            ),
+            "raise `fixed_delay_us`, or shorten the path",
+        ),
+        Obstacle::Jitter { hop, varies } => {
+            (format!("receipts behind port {} vary by {varies}", at(*hop)), "use better clocks")
+        }
+        Obstacle::Overload { port, flows } => (
+            format!(
+                "the windows at port {} take more than all of its time: {}",
+                label(*port),
+                names(flows)
+            ),
+            "send less, or use a faster link",
+        ),
+        Obstacle::Period { hop } => (
+            format!("its window at port {} is as long as its interval", at(*hop)),
+            "raise its interval, or use better clocks",
+        ),
+        Obstacle::Pair { port, other } => (
+            format!(
+                "at port {} its window and that of {} overlap in every phase: they take more than \
+                 the greatest common divisor of the intervals",
+                label(*port),
+                names(&[*other]),
+            ),
+            "use intervals that divide one another",
+        ),
+        Obstacle::Occupied { port, flows } => (
+            format!("port {} has no room for it beside {}", label(*port), names(flows)),
+            "raise its fixed delay or its interval, or send less there",
+        ),
+        Obstacle::Entries { port, entries } => (
+            format!(
+                "the gate control list of port {} would have {entries} entries, of at most \
+                 {ENTRIES_MAX}",
+                label(*port)
+            ),
+            "use intervals that divide one another",
+        ),
+    };
+    let message = format!("scheduled channel `{name}` {certain}: {why}");
+    Diagnostic::error(codes::SCHEDULED, message, channel.origin, "cannot be scheduled").help(help)
+}
+
+/// What the windows promise: one bound per listener, by their clocks.
+pub(crate) fn bounds(system: &System, plan: &Plan, id: ChannelId) -> Vec<Bound> {
+    let (channel, planned) = (system.channel(id), plan.channel(id));
+    let Some(launch) = &planned.launch else { return Vec::new() };
+    let listeners = channel.listeners.iter().zip(&planned.paths);
+    listeners.map(|(to, path)| bound(system, channel, launch, *to, path)).collect()
+}
+
+fn bound(
+    system: &System,
+    channel: &Channel,
+    launch: &Launch,
+    listener: NodeId,
+    path: &[PortId],
+) -> Bound {
+    let octets = frame::of_channel(channel.stream_data_length());
+    let [from, to] = [channel.talker, listener].map(|id| system.node(id));
+    let [stack_least, stack_most] = stack_tx(system, channel.talker);
+    let mut terms = Vec::new();
+    let mut add = |what: String, span: Span| {
+        if span != Span::ZERO {
+            terms.push(BoundTerm { what, span });
+        }
+    };
+    add(format!("stack of {}", from.name), stack_most);
+    // Who is not told when to write may just have missed the launch time, with all that the rate
+    // limit lets it write at once before it.
+    let is_told = !system.has_program(channel.talker);
+    let waits = match is_told {
+        true => Span::ZERO,
+        false => {
+            by_clock(channel.interval + channel.tolerance(), &from.clock)
+                + (stack_most - stack_least)
+        }
+    };
+    add(format!("launch time at {}", from.name), waits);
+    let mut at = launch.at;
+    for port in path {
+        let window = launch.windows.iter().find(|window| window.port == *port);
+        let window = window.expect("each port of the tree has a window");
+        add(format!("window at {}", system.port_label(*port)), window.start - at);
+        let link = system.link_of(*port);
+        let travel = link.rate.time_for(frame::PREAMBLE + octets) + link.propagation;
+        add(format!("link from {}", system.port_label(*port)), travel);
+        at = window.start + travel;
+    }
+    let last = system.port(*path.last().expect("a way has ports")).node;
+    let errors = match last == channel.talker {
+        true => Span::ZERO,
+        false => error(system, channel.talker) + error(system, last),
+    };
+    add("clocks of the gates".to_owned(), errors);
+    let [received_least, received_most] = stack_rx(system, listener);
+    add(format!("stack of {}", to.name), received_most);
+    let total: Span = terms.iter().map(|term| term.span).sum();
+    let (late, early) = clocks_late_and_early(system, &from.clock, &to.clock, total);
+    if late != Span::ZERO {
+        terms.push(BoundTerm {
+            what: format!("clocks of {} and {}", from.name, to.name),
+            span: late,
+        });
+    }
+    // Who is told writes so early that its slowest frame is there in time.
+    let least = if is_told { stack_most } else { stack_least };
+    let best = least + (at - launch.at) - errors + received_least - early;
+    Bound { terms, best: best.max(Span::ZERO) }
+}
+
+const _: () = assert!(Class::Scheduled.queue() < QUEUES);

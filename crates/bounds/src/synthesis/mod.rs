@@ -1,0 +1,330 @@
+//! Gate schedules (802.1Q-2022 8.6.8.4): when each frame of each flow leaves each port on its tree,
+//! so that it meets nobody.
+//!
+//! ```text
+//! Network, Flow ─→ Synthesizer ─→ Placed (release, queue, start at each hop) ─→ gate lists
+//! ```
+//!
+//! A *window* is the time for which only one flow's queue is open at a port. A frame is queued
+//! before its window opens in the worst case, nothing else is in its queue then, and no other queue
+//! is open: so it starts when the window opens, by the clock of the port's node, whatever the load.
+//! That removes the jitter of the hop before; a lost frame moves no other.
+//!
+//! Pure and in integers: equal inputs give equal schedules. Every rule is stated at [`Placed`].
+
+mod gates;
+mod order;
+mod place;
+mod proof;
+mod timeline;
+
+pub use gates::{Entry, GateList, gate_list};
+
+use onbeat_model::time::Span;
+use place::{Hindrances, Port, Route};
+use std::collections::HashMap;
+use timeline::Timeline;
+
+/// The ports that flows may leave through, each a direction of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// In any order; flows name them by position.
+    pub ports: Vec<Egress>,
+}
+
+/// One egress port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Egress {
+    /// From the last bit of a frame on the wire until it is queued at the next node, or received:
+    /// at least and at most.
+    pub latency: [Span; 2],
+    /// By how much the clock of the port's node may be wrong, either way.
+    pub clock_error: Span,
+    /// Windows begin and end at multiples of it; at least 1 ns.
+    pub tick: Span,
+    /// How many queues scheduled flows may use, at least 1.
+    pub queues: u8,
+    /// The most entries of its gate control list.
+    pub entries_max: usize,
+}
+
+/// One periodic flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// One frame in each.
+    pub period: Span,
+    /// When the frame is made in each period, by the talker's clock; none: the schedule says when.
+    pub release: Option<Span>,
+    /// From its release until it is queued at the talker's port: at least and at most.
+    pub ready: [Span; 2],
+    /// From its release until it is received, at most, at each leaf of the tree.
+    pub deadline: Span,
+    /// By how much receipts at a leaf may differ.
+    pub jitter: Option<Span>,
+    /// A tree: each hop behind the one that it follows.
+    pub hops: Vec<Hop>,
+}
+
+/// One port on a flow's tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Its position in [`Network::ports`].
+    pub port: usize,
+    /// The position of the hop before it in [`Flow::hops`]; none at the talker.
+    pub after: Option<usize>,
+    /// From the start of the frame to its last bit.
+    pub sent: Span,
+    /// From the start of the frame until another one may start: with the gap.
+    pub occupies: Span,
+}
+
+/// Whether frames may wait in bridges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// A frame may be held at a bridge until its window comes.
+    #[default]
+    Allowed,
+    /// A frame starts at the first tick at which it is queued in any case.
+    None,
+}
+
+/// Where a flow was placed.
+///
+/// For hop *k* of flow *f* at port *p* with clock error *e*, all modulo the period *T* of the flow:
+///
+/// 1. *start* is a multiple of the tick of *p*; the window is as long as *occupies*, rounded up to
+///    ticks.
+/// 2. At the talker a frame is queued from *release + ready\[0\]* to *release + ready\[1\]*; its
+///    window begins no earlier than the latter. *release* is in *\[0, T)*.
+/// 3. Behind hop *j* at port *q* it is queued from *start_j + sent_j + latency_q\[0\] − e_q − e_p*
+///    to *start_j + sent_j + latency_q\[1\] + e_q + e_p*; its window begins no earlier than the
+///    latter, and without waiting at the first tick from then on.
+/// 4. Windows at one port do not overlap, whatever their queues, in any period.
+/// 5. From the first instant at which a frame may be queued to the end of its window, no other
+///    frame may be in its queue there, be it of another flow or of its own.
+/// 6. At a leaf it is received from *start + sent + latency\[0\] − e* to *start + sent +
+///    latency\[1\] + e*. The latter, plus the clock error of the talker's port, minus *release* is
+///    at most the deadline; the difference of both is at most the jitter.
+/// 7. The gate control list of a port has at most `entries_max` entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// When the frame is made in each period, by the talker's clock.
+    pub release: Span,
+    /// Its queue, the same at each hop: 0 up to the least number of queues on its tree.
+    pub queue: u8,
+    /// By hop: when its window begins, counted from the begin of the period of its release; it may
+    /// be in a later one.
+    pub starts: Vec<Span>,
+}
+
+/// Why a flow was not placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which.
+    pub flow: usize,
+    /// What is in the way.
+    pub why: Obstacle,
+    /// Whether no schedule by the rules of [`Placed`] can exist; else none was found.
+    pub is_proven: bool,
+}
+
+/// What is in the way of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Even alone it takes so long to a leaf, more than its deadline.
+    Path {
+        /// The leaf's hop.
+        hop: usize,
+        /// The least time.
+        takes: Span,
+    },
+    /// Even alone its receipts differ by so much, more than its jitter.
+    Jitter {
+        /// The leaf's hop.
+        hop: usize,
+        /// The difference.
+        varies: Span,
+    },
+    /// The windows at a port take more than all of its time.
+    Overload {
+        /// The port.
+        port: usize,
+        /// The flows that have windows there.
+        flows: Vec<usize>,
+    },
+    /// Its window, or its time in a queue, is as long as its period.
+    Period {
+        /// Where.
+        hop: usize,
+    },
+    /// Two flows take so much of a port that in no phase both fit: the longer windows overlap in
+    /// the greatest common divisor of their periods.
+    Pair {
+        /// The port.
+        port: usize,
+        /// The other flow.
+        other: usize,
+    },
+    /// There is room nowhere between other flows.
+    Occupied {
+        /// Where the search failed most often.
+        port: usize,
+        /// The flows that were in the way there.
+        flows: Vec<usize>,
+    },
+    /// A gate control list would have too many entries.
+    Entries {
+        /// The port.
+        port: usize,
+        /// How many it would have.
+        entries: usize,
+    },
+}
+
+/// Places flows one by one and takes them out again; those that stay do not move.
+///
+/// ```
+/// use onbeat_bounds::synthesis::{Egress, Flow, Hop, Network, Synthesizer, Waiting};
+/// use onbeat_model::time::Span;
+///
+/// let port = Egress {
+///     latency: [Span::from_us(2); 2],
+///     clock_error: Span::ZERO,
+///     tick: Span::from_ns(1),
+///     queues: 1,
+///     entries_max: 1_024,
+/// };
+/// let network = Network { ports: vec![port; 2] };
+/// let hop = |port, after| Hop { port, after, sent: Span::from_us(4), occupies: Span::from_us(5) };
+/// let flow = Flow {
+///     period: Span::from_us(100),
+///     release: None,
+///     ready: [Span::ZERO; 2],
+///     deadline: Span::from_us(50),
+///     jitter: None,
+///     hops: vec![hop(0, None), hop(1, Some(0))],
+/// };
+/// let mut synthesizer = Synthesizer::new(&network, Waiting::None);
+/// let first = synthesizer.add(0, &flow).expect("it is alone");
+/// assert_eq!(first.starts, [Span::ZERO, Span::from_us(6)]);
+/// let second = synthesizer.add(1, &flow).expect("there is room");
+/// // In one queue it follows when the first has left it everywhere.
+/// assert_eq!(second.starts, [Span::from_us(5), Span::from_us(11)]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Synthesizer<'a> {
+    network: &'a Network,
+    waiting: Waiting,
+    ports: Vec<Port>,
+    placed: HashMap<usize, (Route, Placed)>,
+}
+
+impl<'a> Synthesizer<'a> {
+    /// No flow yet.
+    pub fn new(network: &'a Network, waiting: Waiting) -> Self {
+        let port = |egress: &Egress| Port {
+            windows: Timeline::default(),
+            queues: vec![Timeline::default(); usize::from(egress.queues)],
+        };
+        let ports = network.ports.iter().map(port).collect();
+        Self { network, waiting, ports, placed: HashMap::new() }
+    }
+
+    /// Places one more flow, which is called `id` from now on.
+    ///
+    /// # Errors
+    /// When there is no room; nothing has changed then.
+    ///
+    /// # Panics
+    /// When there is a flow of that number already; when a hop is not behind the one that it
+    /// follows, or its port is none of the network.
+    pub fn add(&mut self, id: usize, flow: &Flow) -> Result<Placed, Refusal> {
+        assert!(!self.placed.contains_key(&id), "there is a flow {id}");
+        let route = Route::new(self.network, flow);
+        if let Some(why) = route.impossible(flow) {
+            return Err(Refusal { flow: id, why, is_proven: true });
+        }
+        let mut hindrances = Hindrances::default();
+        match place::place(&route, &mut self.ports, self.waiting, &mut hindrances) {
+            Some(placed) => {
+                self.take(id, route, placed.clone());
+                Ok(placed)
+            }
+            None => Err(place::refused(id, &route, hindrances)),
+        }
+    }
+
+    fn take(&mut self, id: usize, route: Route, placed: Placed) {
+        for (port, window, queued) in place::taken(&route, &placed) {
+            self.ports[port].windows.insert(id, window);
+            self.ports[port].queues[usize::from(placed.queue)].insert(id, queued);
+        }
+        self.placed.insert(id, (route, placed));
+    }
+
+    /// Takes a flow out; false if there is none of that number.
+    pub fn remove(&mut self, id: usize) -> bool {
+        let Some((route, placed)) = self.placed.remove(&id) else { return false };
+        for (port, _, _) in place::taken(&route, &placed) {
+            self.ports[port].windows.remove(id);
+            self.ports[port].queues[usize::from(placed.queue)].remove(id);
+        }
+        true
+    }
+}
+
+/// Places all flows, if that can be found: by first fit in several orders, then again and again
+/// with those first that found no place.
+///
+/// # Errors
+/// The first flow for which there is no place. Whatever its other rules, a refusal that is proven
+/// holds for every schedule.
+///
+/// # Panics
+/// As [`Synthesizer::add`].
+pub fn synthesize(
+    network: &Network,
+    flows: &[Flow],
+    waiting: Waiting,
+) -> Result<Vec<Placed>, Refusal> {
+    if let Some(refusal) = proof::impossible(network, flows) {
+        return Err(refusal);
+    }
+    let mut refusal = None;
+    for order in order::orders(flows) {
+        match attempt(network, flows, waiting, order) {
+            Ok(placed) => return Ok(placed),
+            Err(found) => refusal = refusal.or(Some(found)),
+        }
+    }
+    Err(refusal.expect("there is an order"))
+}
+
+/// Places all flows in an order, and in that which results when those that found no place go
+/// first.
+fn attempt(
+    network: &Network,
+    flows: &[Flow],
+    waiting: Waiting,
+    mut order: Vec<usize>,
+) -> Result<Vec<Placed>, Refusal> {
+    let mut first = None;
+    for _ in 0..order::rounds(flows.len()) {
+        let mut synthesizer = Synthesizer::new(network, waiting);
+        let mut lacking = Vec::new();
+        for flow in &order {
+            if let Err(refusal) = synthesizer.add(*flow, &flows[*flow]) {
+                lacking.push(*flow);
+                first.get_or_insert(refusal);
+            }
+        }
+        if lacking.is_empty() {
+            let placed = (0..flows.len()).map(|flow| synthesizer.placed[&flow].1.clone()).collect();
+            return gates::within(network, flows, placed);
+        }
+        order.retain(|flow| !lacking.contains(flow));
+        lacking.extend(order);
+        order = lacking;
+    }
+    Err(first.expect("some flow lacked a place in each round"))
+}

@@ -1,0 +1,267 @@
+//! Placing one flow among those that are placed: first fit in time, past what is in the way.
+
+use super::timeline::{Owner, Taken, Timeline};
+use super::{Flow, Network, Obstacle, Placed, Refusal, Waiting};
+use onbeat_model::time::Span;
+use std::collections::BTreeSet;
+
+/// The most moves in search of a place for one flow in one queue. Who needs more is refused.
+const MOVES_MAX: usize = 20_000;
+
+/// A port with what is taken of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Port {
+    pub(super) windows: Timeline,
+    /// By queue: from when a frame may be queued to the end of its window.
+    pub(super) queues: Vec<Timeline>,
+}
+
+/// One hop of a flow in numbers, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    port: usize,
+    after: Option<usize>,
+    /// From the begin of the window before, or the release, until it is queued.
+    queued: [i64; 2],
+    /// How long its window is.
+    window: i64,
+    tick: i64,
+    /// If it is a leaf: from the begin of its window until it is received at most, with both
+    /// clocks' errors; and the difference of receipts.
+    leaf: Option<[i64; 2]>,
+}
+
+/// A flow in numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    legs: Vec<Leg>,
+    period: i64,
+    deadline: i64,
+    release: Option<i64>,
+    queues: u8,
+}
+
+fn up_to_tick(at: i64, tick: i64) -> i64 {
+    let over = at.rem_euclid(tick);
+    if over == 0 { at } else { at + tick - over }
+}
+
+impl Route {
+    pub(super) fn new(network: &Network, flow: &Flow) -> Self {
+        let is_leaf = |hop: usize| flow.hops.iter().all(|other| other.after != Some(hop));
+        let talker = flow.hops.first().map_or(0, |hop| error(network, hop.port));
+        let leg = |(number, hop): (usize, &super::Hop)| {
+            let port = &network.ports[hop.port];
+            let own = port.clock_error.as_ns();
+            let tick = port.tick.as_ns().max(1);
+            let queued = match hop.after {
+                None => flow.ready.map(Span::as_ns),
+                Some(before) => {
+                    let before = &flow.hops[before];
+                    let from = &network.ports[before.port];
+                    let apart = from.clock_error.as_ns() + own;
+                    let [least, most] = from.latency.map(|latency| (before.sent + latency).as_ns());
+                    [least - apart, most + apart]
+                }
+            };
+            let leaf = is_leaf(number).then(|| {
+                let [least, most] = port.latency.map(Span::as_ns);
+                [hop.sent.as_ns() + most + own + talker, most - least + 2 * own]
+            });
+            let window = up_to_tick(hop.occupies.as_ns(), tick);
+            Leg { port: hop.port, after: hop.after, queued, window, tick, leaf }
+        };
+        Self {
+            legs: flow.hops.iter().enumerate().map(leg).collect(),
+            period: flow.period.as_ns(),
+            deadline: flow.deadline.as_ns(),
+            release: flow.release.map(Span::as_ns),
+            queues: flow.hops.iter().map(|hop| network.ports[hop.port].queues).min().unwrap_or(0),
+        }
+    }
+
+    /// From the release until it is received at a leaf at least, whatever the ticks.
+    fn least(&self, leaf: usize) -> i64 {
+        let leg = &self.legs[leaf];
+        let (mut takes, mut at) = (leg.leaf.map_or(0, |[most, _]| most), Some(leaf));
+        while let Some(hop) = at {
+            takes += self.legs[hop].queued[1];
+            at = self.legs[hop].after;
+        }
+        takes
+    }
+
+    /// What no schedule can give it, even if it is alone.
+    pub(super) fn impossible(&self, flow: &Flow) -> Option<Obstacle> {
+        for (hop, leg) in self.legs.iter().enumerate() {
+            let Some([_, varies]) = leg.leaf else { continue };
+            let takes = self.least(hop);
+            if takes > self.deadline {
+                return Some(Obstacle::Path { hop, takes: Span::from_ns(takes) });
+            }
+            let varies = Span::from_ns(varies);
+            if flow.jitter.is_some_and(|jitter| varies > jitter) {
+                return Some(Obstacle::Jitter { hop, varies });
+            }
+        }
+        let is_long = |leg: &Leg| leg.window + leg.queued[1] - leg.queued[0] > self.period;
+        self.legs.iter().position(is_long).map(|hop| Obstacle::Period { hop })
+    }
+}
+
+fn error(network: &Network, port: usize) -> i64 {
+    network.ports[port].clock_error.as_ns()
+}
+
+/// What was in the way of a flow, where how often.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hindrances {
+    /// By hop.
+    pub(super) times: Vec<usize>,
+    /// Whose windows and frames.
+    pub(super) owners: BTreeSet<Owner>,
+}
+
+/// What prevents a set of starts.
+enum Conflict {
+    /// The window of a hop has to be later by so much.
+    Window(i64),
+    /// The frame has to be queued at a hop later by so much.
+    Queue(i64),
+}
+
+/// The search for one flow in one queue.
+struct Search<'a> {
+    route: &'a Route,
+    ports: &'a mut [Port],
+    queue: usize,
+    waiting: Waiting,
+    hindrances: &'a mut Hindrances,
+}
+
+impl Search<'_> {
+    /// The starts for a release, each no earlier than its least; or by how much later the release
+    /// must be at least.
+    fn starts(&mut self, release: i64, moves: &mut usize) -> Result<Vec<i64>, i64> {
+        let count = self.route.legs.len();
+        let mut least = vec![i64::MIN; count];
+        let mut starts = vec![0; count];
+        let mut hop = 0;
+        while hop < count {
+            let leg = self.route.legs[hop];
+            let from = leg.after.map_or(release, |before| starts[before]);
+            let queued = leg.queued.map(|after| from + after);
+            starts[hop] = up_to_tick(queued[1].max(least[hop]), leg.tick);
+            if let Some([most, _]) = leg.leaf {
+                let late = starts[hop] + most - release - self.route.deadline;
+                if late > 0 {
+                    return Err(late);
+                }
+            }
+            *moves += 1;
+            let Some(conflict) = self.conflict(&leg, queued[0], starts[hop]) else {
+                hop += 1;
+                continue;
+            };
+            self.hindrances.times[hop] += 1;
+            if *moves > MOVES_MAX {
+                return Err(self.route.period);
+            }
+            match (conflict, leg.after, self.waiting) {
+                // Where nothing waits, all is later by as much.
+                (Conflict::Window(by) | Conflict::Queue(by), _, Waiting::None)
+                | (Conflict::Queue(by), None, Waiting::Allowed) => return Err(by),
+                (Conflict::Window(by), _, Waiting::Allowed) => least[hop] = starts[hop] + by,
+                (Conflict::Queue(by), Some(before), Waiting::Allowed) => {
+                    least[before] = starts[before] + by;
+                    // Only what is behind it moves; hops are in an order in which it is later.
+                    least[before + 1..].fill(i64::MIN);
+                    hop = before;
+                }
+            }
+        }
+        Ok(starts)
+    }
+
+    fn conflict(&mut self, leg: &Leg, queued: i64, start: i64) -> Option<Conflict> {
+        let period = self.route.period;
+        let port = &mut self.ports[leg.port];
+        let window = Taken { begin: start, length: leg.window, period };
+        if let Some((by, owner)) = port.windows.conflict(window) {
+            self.hindrances.owners.insert(owner);
+            return Some(Conflict::Window(by));
+        }
+        let length = start + leg.window - queued;
+        if length > period {
+            return Some(Conflict::Queue(length - period));
+        }
+        let (by, owner) =
+            port.queues[self.queue].conflict(Taken { begin: queued, length, period })?;
+        self.hindrances.owners.insert(owner);
+        Some(Conflict::Queue(by))
+    }
+
+    /// With the latest release for these starts, if that is free: so nothing waits at the talker.
+    fn placed(&self, release: i64, starts: &[i64]) -> Placed {
+        let first = self.route.legs.iter().zip(starts).filter(|(leg, _)| leg.after.is_none());
+        let latest = first.map(|(leg, start)| start - leg.queued[1]).min();
+        let latest = latest.filter(|_| self.route.release.is_none()).unwrap_or(release);
+        let whole = latest.div_euclid(self.route.period) * self.route.period;
+        Placed {
+            release: Span::from_ns(latest - whole),
+            queue: u8::try_from(self.queue).expect("a port has few queues"),
+            starts: starts.iter().map(|start| Span::from_ns(start - whole)).collect(),
+        }
+    }
+
+    /// The first release from which on all fits.
+    fn place(&mut self) -> Option<Placed> {
+        let (mut release, last) = match self.route.release {
+            Some(fixed) => (fixed, fixed),
+            None => (0, self.route.period - 1),
+        };
+        let mut moves = 0;
+        while release <= last {
+            match self.starts(release, &mut moves) {
+                Ok(starts) => return Some(self.placed(release, &starts)),
+                Err(later) => release += later.max(1),
+            }
+        }
+        None
+    }
+}
+
+/// A place for a flow, in the first queue in which there is one.
+pub(super) fn place(
+    route: &Route,
+    ports: &mut [Port],
+    waiting: Waiting,
+    hindrances: &mut Hindrances,
+) -> Option<Placed> {
+    hindrances.times.resize(route.legs.len(), 0);
+    (0..usize::from(route.queues))
+        .find_map(|queue| Search { route, ports, queue, waiting, hindrances }.place())
+}
+
+/// What a placed flow takes: by hop its port, its window and its time in the queue.
+pub(super) fn taken<'a>(
+    route: &'a Route,
+    placed: &'a Placed,
+) -> impl Iterator<Item = (usize, Taken, Taken)> + 'a {
+    let period = route.period;
+    route.legs.iter().zip(&placed.starts).map(move |(leg, start)| {
+        let start = start.as_ns();
+        let from = leg.after.map_or(placed.release, |before| placed.starts[before]).as_ns();
+        let queued = from + leg.queued[0];
+        let window = Taken { begin: start, length: leg.window, period };
+        (leg.port, window, Taken { begin: queued, length: start + leg.window - queued, period })
+    })
+}
+
+/// The refusal of a flow that found no place.
+pub(super) fn refused(flow: usize, route: &Route, hindrances: Hindrances) -> Refusal {
+    let worst = hindrances.times.iter().enumerate().max_by_key(|(_, times)| **times);
+    let port = worst.map_or(0, |(hop, _)| route.legs[hop].port);
+    let flows = hindrances.owners.into_iter().collect();
+    Refusal { flow, why: Obstacle::Occupied { port, flows }, is_proven: false }
+}
