@@ -1,7 +1,8 @@
 //! From windows to gate control lists.
 
+use super::place::up_to_tick;
 use super::timeline::gcd;
-use super::{Flow, Network, Obstacle, Placed, Refusal};
+use super::{Flow, Hop, Network, Obstacle, Placed, Refusal};
 use onbeat_model::time::Span;
 
 /// What one port's gates do, again and again, from the schedule's begin on.
@@ -25,27 +26,17 @@ pub struct Entry {
 }
 
 /// The least common multiple of periods, if it fits in 64 bits.
-fn multiple(periods: impl Iterator<Item = i64>) -> Option<i64> {
-    periods.fold(Some(1), |all: Option<i64>, period| {
-        let all = all?;
-        (all / gcd(all, period)).checked_mul(period)
-    })
+fn multiple(mut periods: impl Iterator<Item = i64>) -> Option<i64> {
+    periods.try_fold(1i64, |all, period| (all / gcd(all, period)).checked_mul(period))
 }
 
 /// A window: when it begins in its period, how long it is, the period, the queue.
 type Window = (i64, i64, i64, u8);
 
-fn windows(network: &Network, flows: &[Flow], placed: &[Placed], port: usize) -> Vec<Window> {
-    let tick = network.ports[port].tick.as_ns().max(1);
-    let mut found = Vec::new();
-    for (flow, placed) in flows.iter().zip(placed) {
-        for (hop, start) in flow.hops.iter().zip(&placed.starts).filter(|(hop, _)| hop.port == port)
-        {
-            let length = (hop.occupies.as_ns() + tick - 1).div_euclid(tick) * tick;
-            found.push((start.as_ns(), length, flow.period.as_ns(), placed.queue));
-        }
-    }
-    found
+fn window(network: &Network, flow: &Flow, placed: &Placed, hop: usize) -> Window {
+    let Hop { port, occupies, .. } = flow.hops[hop];
+    let length = up_to_tick(occupies.as_ns(), network.ports[port].tick.as_ns());
+    (placed.starts[hop].as_ns(), length, flow.period.as_ns(), placed.queue)
 }
 
 /// The gate control list of a port for flows that are placed; none if none leaves there, or if the
@@ -59,7 +50,12 @@ pub fn gate_list(
     placed: &[Placed],
     port: usize,
 ) -> Option<GateList> {
-    listed(&windows(network, flows, placed, port))
+    let mut windows = Vec::new();
+    for (flow, placed) in flows.iter().zip(placed) {
+        let here = (0..flow.hops.len()).filter(|hop| flow.hops[*hop].port == port);
+        windows.extend(here.map(|hop| window(network, flow, placed, hop)));
+    }
+    listed(&windows)
 }
 
 fn listed(windows: &[Window]) -> Option<GateList> {
@@ -113,12 +109,9 @@ pub(super) fn within(
     let mut by_port: Vec<Vec<Window>> = vec![Vec::new(); network.ports.len()];
     let mut last = vec![0; network.ports.len()];
     for (number, (flow, placed)) in flows.iter().zip(&placed).enumerate() {
-        for (hop, start) in flow.hops.iter().zip(&placed.starts) {
-            let tick = network.ports[hop.port].tick.as_ns().max(1);
-            let length = (hop.occupies.as_ns() + tick - 1).div_euclid(tick) * tick;
-            let window = (start.as_ns(), length, flow.period.as_ns(), placed.queue);
-            by_port[hop.port].push(window);
-            last[hop.port] = number;
+        for (hop, Hop { port, .. }) in flow.hops.iter().enumerate() {
+            by_port[*port].push(window(network, flow, placed, hop));
+            last[*port] = number;
         }
     }
     for (port, windows) in by_port.iter().enumerate() {

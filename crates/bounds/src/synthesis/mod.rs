@@ -22,7 +22,7 @@ pub use gates::{Entry, GateList, gate_list};
 
 use onbeat_model::time::Span;
 use place::{Hindrances, Port, Route};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use timeline::Timeline;
 
 /// The ports that flows may leave through, each a direction of a link.
@@ -239,13 +239,18 @@ impl<'a> Synthesizer<'a> {
     /// When there is a flow of that number already; when a hop is not behind the one that it
     /// follows, or its port is none of the network.
     pub fn add(&mut self, id: usize, flow: &Flow) -> Result<Placed, Refusal> {
+        self.add_within(id, flow, place::MOVES_MAX)
+    }
+
+    /// The same, with fewer moves in search of a place.
+    fn add_within(&mut self, id: usize, flow: &Flow, moves: usize) -> Result<Placed, Refusal> {
         assert!(!self.placed.contains_key(&id), "there is a flow {id}");
         let route = Route::new(self.network, flow);
         if let Some(why) = route.impossible(flow) {
             return Err(Refusal { flow: id, why, is_proven: true });
         }
         let mut hindrances = Hindrances::default();
-        match place::place(&route, &mut self.ports, self.waiting, &mut hindrances) {
+        match place::place(&route, &mut self.ports, self.waiting, moves, &mut hindrances) {
             Some(placed) => {
                 self.take(id, route, placed.clone());
                 Ok(placed)
@@ -273,8 +278,8 @@ impl<'a> Synthesizer<'a> {
     }
 }
 
-/// Places all flows, if that can be found: by first fit in several orders, then again and again
-/// with those first that found no place.
+/// Places all flows, if that can be found: by first fit in several orders, each mended by placing
+/// those that found no place where others are, and these elsewhere.
 ///
 /// # Errors
 /// The first flow for which there is no place. Whatever its other rules, a refusal that is proven
@@ -292,7 +297,7 @@ pub fn synthesize(
     }
     let mut refusal = None;
     for order in order::orders(flows) {
-        match attempt(network, flows, waiting, order) {
+        match attempt(network, flows, waiting, &order) {
             Ok(placed) => return Ok(placed),
             Err(found) => refusal = refusal.or(Some(found)),
         }
@@ -300,31 +305,66 @@ pub fn synthesize(
     Err(refusal.expect("there is an order"))
 }
 
-/// Places all flows in an order, and in that which results when those that found no place go
-/// first.
+/// Places all flows in an order, and mends what is left.
 fn attempt(
     network: &Network,
     flows: &[Flow],
     waiting: Waiting,
-    mut order: Vec<usize>,
+    order: &[usize],
 ) -> Result<Vec<Placed>, Refusal> {
-    let mut first = None;
-    for _ in 0..order::rounds(flows.len()) {
-        let mut synthesizer = Synthesizer::new(network, waiting);
-        let mut lacking = Vec::new();
-        for flow in &order {
-            if let Err(refusal) = synthesizer.add(*flow, &flows[*flow]) {
-                lacking.push(*flow);
-                first.get_or_insert(refusal);
-            }
+    let mut synthesizer = Synthesizer::new(network, waiting);
+    let (mut lacking, mut first) = (VecDeque::new(), None);
+    for flow in order {
+        if let Err(refusal) = synthesizer.add(*flow, &flows[*flow]) {
+            lacking.push_back(*flow);
+            first.get_or_insert(refusal);
         }
-        if lacking.is_empty() {
-            let placed = (0..flows.len()).map(|flow| synthesizer.placed[&flow].1.clone()).collect();
-            return gates::within(network, flows, placed);
-        }
-        order.retain(|flow| !lacking.contains(flow));
-        lacking.extend(order);
-        order = lacking;
     }
-    Err(first.expect("some flow lacked a place in each round"))
+    if let Some(refusal) = first
+        && !synthesizer.mend(flows, lacking)
+    {
+        return Err(refusal);
+    }
+    let placed = (0..flows.len()).map(|flow| synthesizer.placed[&flow].1.clone()).collect();
+    gates::within(network, flows, placed)
+}
+
+impl Synthesizer<'_> {
+    /// Places those that found no place where others are, and these elsewhere, until all have one
+    /// or it has taken too long. Who was displaced often is displaced last.
+    fn mend(&mut self, flows: &[Flow], mut lacking: VecDeque<usize>) -> bool {
+        // Who needs much of a port's time is hard to place again.
+        let loads: Vec<u64> = flows.iter().map(order::load).collect();
+        let mut weights = loads.clone();
+        let mut guesses = 0u64;
+        for _ in 0..order::moves(flows.len()) {
+            let Some(id) = lacking.pop_front() else { return true };
+            if self.add_within(id, &flows[id], place::MOVES_FEW).is_ok() {
+                continue;
+            }
+            let route = Route::new(self.network, &flows[id]);
+            let mut best: Option<(u64, Placed, BTreeSet<usize>)> = None;
+            for _ in 0..order::GUESSES {
+                guesses += 1;
+                let (release, queue) = route.guess(guesses);
+                let Some((placed, displaced)) =
+                    place::displace(&route, &mut self.ports, release, queue)
+                else {
+                    continue;
+                };
+                let cost = displaced.iter().map(|other| weights[*other]).sum();
+                if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                    best = Some((cost, placed, displaced));
+                }
+            }
+            let Some((_, placed, displaced)) = best else { return false };
+            for other in displaced {
+                self.remove(other);
+                lacking.push_back(other);
+            }
+            self.take(id, route, placed);
+            weights[id] += loads[id] / 2;
+        }
+        lacking.is_empty()
+    }
 }

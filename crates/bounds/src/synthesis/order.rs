@@ -13,9 +13,17 @@ pub(super) fn orders(flows: &[Flow]) -> Vec<Vec<usize>> {
         (flow.release.is_none(), slack(flow), Reverse(flow.hops.len()), flow.period)
     });
     let by_length = sorted(flows, |flow| (Reverse(flow.hops.len()), flow.period, slack(flow)));
-    let mut all = vec![by_period, by_slack, by_length];
+    let by_window = sorted(flows, |flow| {
+        (flow.release.is_none(), flow.period, Reverse(longest(flow)), Reverse(flow.hops.len()))
+    });
+    let mut all = vec![by_period, by_window, by_slack, by_length];
     all.dedup();
     all
+}
+
+/// The longest window, in nanoseconds: where little room is left, it has the least choice.
+fn longest(flow: &Flow) -> i64 {
+    flow.hops.iter().map(|hop| hop.occupies.as_ns()).max().unwrap_or(0)
 }
 
 fn sorted<K: Ord>(flows: &[Flow], key: impl Fn(&Flow) -> K) -> Vec<usize> {
@@ -31,7 +39,17 @@ fn slack(flow: &Flow) -> i64 {
     flow.deadline.as_ns() - sent
 }
 
-/// How often an order is mended: of many flows, one round takes long.
-pub(super) fn rounds(flows: usize) -> usize {
-    (20_000 / flows.max(1)).clamp(3, 60)
+/// What a flow takes of the time of its busiest port, in 2⁻²⁰ of it, at least one.
+pub(super) fn load(flow: &Flow) -> u64 {
+    let parts = (i128::from(longest(flow)) << 20) / i128::from(flow.period.as_ns().max(1));
+    u64::try_from(parts).unwrap_or(u64::MAX).max(1)
+}
+
+/// How many places are tried for one flow among others, of which it takes the one that displaces
+/// the least.
+pub(super) const GUESSES: usize = 24;
+
+/// How often a flow is placed where others are.
+pub(super) fn moves(flows: usize) -> usize {
+    (100_000 / flows.max(1)).clamp(50, 1_000)
 }

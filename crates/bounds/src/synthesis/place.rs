@@ -6,7 +6,9 @@ use onbeat_model::time::Span;
 use std::collections::BTreeSet;
 
 /// The most moves in search of a place for one flow in one queue. Who needs more is refused.
-const MOVES_MAX: usize = 20_000;
+pub(super) const MOVES_MAX: usize = 20_000;
+/// The same where others can make room.
+pub(super) const MOVES_FEW: usize = 200;
 
 /// A port with what is taken of it.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +43,9 @@ pub(super) struct Route {
     queues: u8,
 }
 
-fn up_to_tick(at: i64, tick: i64) -> i64 {
+/// The first multiple of a tick, which is 1 ns at least, from an instant on.
+pub(super) fn up_to_tick(at: i64, tick: i64) -> i64 {
+    let tick = tick.max(1);
     let over = at.rem_euclid(tick);
     if over == 0 { at } else { at + tick - over }
 }
@@ -91,6 +95,16 @@ impl Route {
         takes
     }
 
+    /// A release to try, which is another one for each number; and a queue.
+    pub(super) fn guess(&self, number: u64) -> (i64, usize) {
+        // Multiples of the golden ratio are spread evenly.
+        let part = i128::from(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let release = (part * i128::from(self.period)) >> 64;
+        let release = i64::try_from(release).expect("less than the period");
+        let queue = usize::try_from(number % u64::from(self.queues.max(1))).expect("few queues");
+        (self.release.unwrap_or(release), queue)
+    }
+
     /// What no schedule can give it, even if it is alone.
     pub(super) fn impossible(&self, flow: &Flow) -> Option<Obstacle> {
         for (hop, leg) in self.legs.iter().enumerate() {
@@ -136,6 +150,7 @@ struct Search<'a> {
     ports: &'a mut [Port],
     queue: usize,
     waiting: Waiting,
+    moves_max: usize,
     hindrances: &'a mut Hindrances,
 }
 
@@ -164,7 +179,7 @@ impl Search<'_> {
                 continue;
             };
             self.hindrances.times[hop] += 1;
-            if *moves > MOVES_MAX {
+            if *moves > self.moves_max {
                 return Err(self.route.period);
             }
             match (conflict, leg.after, self.waiting) {
@@ -236,11 +251,45 @@ pub(super) fn place(
     route: &Route,
     ports: &mut [Port],
     waiting: Waiting,
+    moves_max: usize,
     hindrances: &mut Hindrances,
 ) -> Option<Placed> {
     hindrances.times.resize(route.legs.len(), 0);
     (0..usize::from(route.queues))
-        .find_map(|queue| Search { route, ports, queue, waiting, hindrances }.place())
+        .find_map(|queue| Search { route, ports, queue, waiting, moves_max, hindrances }.place())
+}
+
+/// Where a flow would be without waiting, from a release on and in a queue, whoever is there, and
+/// whom it would displace. None if it would be late.
+pub(super) fn displace(
+    route: &Route,
+    ports: &mut [Port],
+    release: i64,
+    queue: usize,
+) -> Option<(Placed, BTreeSet<Owner>)> {
+    let mut starts = Vec::with_capacity(route.legs.len());
+    for leg in &route.legs {
+        let from = leg.after.map_or(release, |before| starts[before]);
+        let start = up_to_tick(from + leg.queued[1], leg.tick);
+        if leg.leaf.is_some_and(|[most, _]| start + most - release > route.deadline) {
+            return None;
+        }
+        starts.push(start);
+    }
+    let placed = Placed {
+        release: Span::from_ns(release),
+        queue: u8::try_from(queue).expect("a port has few queues"),
+        starts: starts.into_iter().map(Span::from_ns).collect(),
+    };
+    let mut owners = BTreeSet::new();
+    for (port, window, queued) in taken(route, &placed) {
+        if queued.length > route.period {
+            return None;
+        }
+        ports[port].windows.owners(window, &mut owners);
+        ports[port].queues[queue].owners(queued, &mut owners);
+    }
+    Some((placed, owners))
 }
 
 /// What a placed flow takes: by hop its port, its window and its time in the queue.

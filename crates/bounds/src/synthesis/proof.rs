@@ -1,6 +1,6 @@
 //! Why some flows cannot be scheduled at all, whatever the order.
 
-use super::place::Route;
+use super::place::{Route, up_to_tick};
 use super::timeline::gcd;
 use super::{Flow, Network, Obstacle, Refusal};
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ pub(super) fn impossible(network: &Network, flows: &[Flow]) -> Option<Refusal> {
     let mut windows: BTreeMap<usize, Vec<(i64, i64, usize)>> = BTreeMap::new();
     for (number, flow) in flows.iter().enumerate() {
         for hop in &flow.hops {
-            let tick = network.ports[hop.port].tick.as_ns().max(1);
-            let window = (hop.occupies.as_ns() + tick - 1).div_euclid(tick) * tick;
+            let tick = network.ports[hop.port].tick.as_ns();
+            let window = up_to_tick(hop.occupies.as_ns(), tick);
             windows.entry(hop.port).or_default().push((window, flow.period.as_ns(), number));
         }
     }

@@ -1,7 +1,7 @@
 //! What is taken of a port, or of one of its queues: intervals that repeat, each with a period of
 //! its own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::Excluded;
 
 /// Within one period of whoever looks, another's interval is laid down at most so often; of one
@@ -36,8 +36,8 @@ struct View {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
     all: HashMap<Owner, Taken>,
-    /// By the viewer's period.
-    views: HashMap<i64, View>,
+    /// With the viewer's period; these are few.
+    views: Vec<(i64, View)>,
 }
 
 pub(super) fn gcd(a: i64, b: i64) -> i64 {
@@ -69,26 +69,19 @@ impl View {
         }
     }
 
-    /// By how much an interval has to be moved at least to be behind one that it overlaps, and
-    /// whose that is; of all that it overlaps the farthest.
-    fn conflict(&self, wanted: Taken) -> Option<(i64, Owner)> {
+    /// What an interval overlaps: by how much it has to be moved to be behind that, and whose it
+    /// is.
+    fn overlaps(&self, wanted: Taken, mut note: impl FnMut(i64, Owner)) {
         let begin = wanted.begin.rem_euclid(wanted.period);
         let end = begin + wanted.length;
-        let mut farthest: Option<(i64, Owner)> = None;
-        let mut note = |by: i64, owner: Owner| {
-            if farthest.is_none_or(|(most, _)| by > most) {
-                farthest = Some((by, owner));
-            }
-        };
         // What begins in an earlier or later period may reach into this one.
         for shift in [-wanted.period, 0, wanted.period] {
-            let from = Excluded((begin - self.longest - shift, Owner::MAX));
             let (until, last) = (end - shift, begin - self.longest - shift);
             if until <= last || until < 0 || last >= wanted.period {
                 continue;
             }
-            let until = Excluded((until, 0));
-            for ((at, owner), length) in self.laid.range((from, until)) {
+            let range = (Excluded((last, Owner::MAX)), Excluded((until, 0)));
+            for ((at, owner), length) in self.laid.range(range) {
                 let behind = at + shift + length;
                 if behind > begin {
                     note(behind - begin, *owner);
@@ -105,7 +98,6 @@ impl View {
                 note(common - after + taken.length, *owner);
             }
         }
-        farthest
     }
 }
 
@@ -125,15 +117,34 @@ impl Timeline {
         }
     }
 
-    /// By how much an interval has to be moved at least to be behind one that it overlaps, and
-    /// whose that is.
-    pub(super) fn conflict(&mut self, wanted: Taken) -> Option<(i64, Owner)> {
-        let all = &self.all;
-        let view = self.views.entry(wanted.period).or_insert_with(|| {
+    fn view(&mut self, period: i64) -> &View {
+        let known = self.views.iter().position(|(of, _)| *of == period);
+        let at = known.unwrap_or_else(|| {
             let mut view = View::default();
-            all.iter().for_each(|(owner, taken)| view.lay(wanted.period, *owner, *taken));
-            view
+            self.all.iter().for_each(|(owner, taken)| view.lay(period, *owner, *taken));
+            self.views.push((period, view));
+            self.views.len() - 1
         });
-        view.conflict(wanted)
+        &self.views[at].1
+    }
+
+    /// By how much an interval has to be moved at least to be behind all that it overlaps now, and
+    /// whose the last of that is.
+    pub(super) fn conflict(&mut self, wanted: Taken) -> Option<(i64, Owner)> {
+        let mut farthest: Option<(i64, Owner)> = None;
+        self.view(wanted.period).overlaps(wanted, |by, owner| {
+            // Of equals the first owner, in whatever order they are looked at.
+            if farthest.is_none_or(|(most, first)| (by, first) > (most, owner)) {
+                farthest = Some((by, owner));
+            }
+        });
+        farthest
+    }
+
+    /// Whose an interval overlaps.
+    pub(super) fn owners(&mut self, wanted: Taken, into: &mut BTreeSet<Owner>) {
+        self.view(wanted.period).overlaps(wanted, |_, owner| {
+            into.insert(owner);
+        });
     }
 }
