@@ -2,13 +2,14 @@
 //! 45,000 streams.
 
 #[path = "../tests/synthesis/generate.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "shared with the tests, which use all of it")]
 mod generate;
 
 use generate::{Periods, Topology, published, published_set};
 use onbeat_bounds::synthesis::{Waiting, synthesize};
 use std::time::Instant;
 
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn main() {
     let set = published_set(2_024);
     for waiting in [Waiting::Allowed, Waiting::None] {

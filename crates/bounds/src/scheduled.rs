@@ -61,10 +61,27 @@ fn stack_rx(system: &System, node: NodeId) -> [Span; 2] {
     }
 }
 
-/// When a modelled talker is to write, if the description says so.
-fn described_phase(system: &System, channel: &Channel) -> Option<Span> {
-    let is_modelled = !system.has_program(channel.talker);
-    (is_modelled && channel.phase > Span::ZERO).then_some(channel.phase)
+/// When it is written to in each interval at the latest, if the description says so.
+fn written(system: &System, channel: &Channel) -> Option<Span> {
+    match system.has_program(channel.talker) {
+        true => channel.phase_jitter.map(|jitter| channel.phase + jitter),
+        false => (channel.phase > Span::ZERO).then_some(channel.phase),
+    }
+}
+
+/// How long before its launch time a frame may be written: as long as its stack takes at most, and
+/// what the talker waits. A modelled talker is on time; who is not told when to write may just have
+/// missed a launch time, with all that the rate limit lets it write at once before it.
+fn waits(system: &System, channel: &Channel) -> Span {
+    let talker = system.node(channel.talker);
+    match (system.has_program(channel.talker), channel.phase_jitter) {
+        (false, _) => Span::ZERO,
+        (true, Some(jitter)) => jitter,
+        (true, None) => {
+            let [least, most] = stack_tx(system, channel.talker);
+            by_clock(channel.interval + channel.tolerance(), &talker.clock) + (most - least)
+        }
+    }
 }
 
 /// The ports, as the synthesis sees them.
@@ -123,8 +140,8 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> Flow {
     };
     Flow {
         period: channel.interval,
-        release: described_phase(system, channel).map(|phase| {
-            Span::from_ns((phase + stack).as_ns().rem_euclid(channel.interval.as_ns()))
+        release: written(system, channel).map(|written| {
+            Span::from_ns((written + stack).as_ns().rem_euclid(channel.interval.as_ns()))
         }),
         ready: [Span::ZERO, late],
         deadline: channel.fixed_delay - stack - received,
@@ -332,16 +349,7 @@ fn bound(
         }
     };
     add(format!("stack of {}", from.name), stack_most);
-    // Who is not told when to write may just have missed the launch time, with all that the rate
-    // limit lets it write at once before it.
-    let is_told = !system.has_program(channel.talker);
-    let waits = match is_told {
-        true => Span::ZERO,
-        false => {
-            by_clock(channel.interval + channel.tolerance(), &from.clock)
-                + (stack_most - stack_least)
-        }
-    };
+    let waits = waits(system, channel);
     add(format!("launch time at {}", from.name), waits);
     let mut at = launch.at;
     for port in path {
@@ -370,6 +378,7 @@ fn bound(
         });
     }
     // Who is told writes so early that its slowest frame is there in time.
+    let is_told = !system.has_program(channel.talker) || channel.phase_jitter.is_some();
     let least = if is_told { stack_most } else { stack_least };
     let best = least + (at - launch.at) - errors + received_least - early;
     Bound { terms, best: best.max(Span::ZERO) }

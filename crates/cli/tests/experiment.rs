@@ -1,6 +1,7 @@
 //! The experiment of Austad et al. 2023, section 6, and what its runs must show.
 
-use crate::common::{self, TestSystem, channel, number, results};
+use crate::common::{self, TestSystem, channel, number, results, run};
+use serde_json::Value;
 use std::path::Path;
 
 /// One message of messages.csv.
@@ -177,6 +178,62 @@ fn the_robot_arm_runs_by_the_same_commands_and_keeps_its_chains_deadline() {
     // The controller's declared work is on the way.
     assert!(number(reflex, "latency_ns.min") >= 80_000);
     assert!(number(reflex, "latency_ns.max") <= number(reflex, "deadline_ns"));
+}
+
+/// The robot arm with scheduled channels, whose programs write so many nanoseconds after their
+/// phases at most.
+fn scheduled_arm(jitter: [i64; 3]) -> (TestSystem, Value) {
+    let system = TestSystem::example("03-robot-arm");
+    let path = system.path().join("system.toml");
+    let mut text = std::fs::read_to_string(&path).expect("a description");
+    text = text.replace("class = \"A\"", "class = \"scheduled\"");
+    // A command answers a pose, and a status a command.
+    let channels = [("pose", 0), ("command", 110_000), ("status", 150_000)];
+    for ((name, phase), jitter) in channels.into_iter().zip(jitter) {
+        let keys = format!("phase_ns = {phase}\nphase_jitter_ns = {jitter}\n");
+        let line = format!("name = \"{name}\"");
+        text = text.replacen(&line, &format!("{keys}{line}"), 1);
+    }
+    std::fs::write(&path, text).expect("written");
+    let results = results(&["run", ".", "--duration", "2s"], system.path(), 0);
+    (system, results)
+}
+
+#[test]
+fn the_robot_arm_whose_tasks_have_offsets_is_scheduled_to_the_microsecond() {
+    let (system, results) = scheduled_arm([5_000, 30_000, 60_000]);
+    for name in ["pose", "command", "status"] {
+        let channel = channel(&results, name);
+        assert_eq!(channel["verdict"], "kept", "{channel}");
+        assert_eq!(number(channel, "sent"), 2_000);
+        // Writes are late by their jitter at most, stacks vary by 12 µs at the listener, and the
+        // network by nothing.
+        let varies = number(channel, "latency_ns.max") - number(channel, "latency_ns.min");
+        assert!(varies <= 12_000 + 12_000 + 1, "{varies}");
+    }
+    let reflex = &results["runs"][0]["chains"][0];
+    assert_eq!(reflex["verdict"], "kept");
+    assert!(number(reflex, "latency_ns.max") < 200_000, "{reflex}");
+    let plan = run(&["plan", ".", "--json"], system.path(), 0);
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("JSON");
+    let launch = &plan["channels"][0]["launch"];
+    // The sensor's stack takes 12 µs at most.
+    assert_eq!((number(launch, "write_ns"), number(launch, "at_ns")), (5_000, 17_000));
+    assert_eq!(launch["windows"][0]["port"], "sensor.p1");
+    assert_eq!(number(&launch["windows"][0], "start_ns"), 17_000);
+    let port = plan["ports"].as_array().expect("ports").iter().find(|p| p["port"] == "sensor.p1");
+    let gates = &port.expect("the port")["gates"][0];
+    assert_eq!(number(gates, "cycle_time_ns"), 1_000_000);
+}
+
+#[test]
+fn what_a_program_writes_at_another_time_than_described_is_not_judged() {
+    let (_, results) = scheduled_arm([4_000, 30_000, 60_000]);
+    let pose = channel(&results, "pose");
+    assert_eq!(pose["verdict"], "not judged");
+    let reason = pose["verdict_reason"].as_str().expect("a reason");
+    assert!(reason.contains("after its phase, and its jitter is 4 µs"), "{reason}");
+    assert_eq!(channel(&results, "command")["verdict"], "kept");
 }
 
 /// The example's first 20 s, with 10 s of noise, in a second or so.

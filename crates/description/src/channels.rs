@@ -273,6 +273,8 @@ fn channel(
     let pcp = fields.int(codes::OUT_OF_RANGE, ("pcp", &raw.pcp), 0..=7);
     let phase = ("phase_ns", &raw.phase_ns);
     let phase = fields.time(codes::OUT_OF_RANGE, phase, NS, Span::ZERO..=limits::DURATION);
+    let jitter = ("phase_jitter_ns", &raw.phase_jitter_ns);
+    let phase_jitter = fields.time(codes::OUT_OF_RANGE, jitter, NS, Span::ZERO..=limits::DELAY);
     let known = talker.is_some() && listeners.is_some();
     let channel = Channel {
         name: raw.name.as_ref().map_or_else(String::new, |n| n.value.clone()),
@@ -291,6 +293,7 @@ fn channel(
         vlan: vlan.unwrap_or(VLAN_DEFAULT) as u16,
         pcp: pcp.unwrap_or(i64::from(class.default_pcp())) as u8,
         phase: phase.unwrap_or_default(),
+        phase_jitter,
         origin: at_name,
     };
     (channel, known)

@@ -513,6 +513,9 @@ pub(super) struct Channel {
     /// When a modelled talker sends its first message; 0 by default.
     #[schemars(range(min = 0, max = MONTH_NS))]
     pub(super) phase_ns: Option<At<i64>>,
+    /// Of a program that writes in each interval at the phase: by how much later at most. The plan
+    /// then puts its launch time behind that.
+    pub(super) phase_jitter_ns: Option<At<i64>>,
 }
 
 /// A program that a run starts. A channel end on a host without one is modelled.

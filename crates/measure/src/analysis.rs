@@ -90,7 +90,7 @@ fn channel(
     let sum = |of: fn(&ListenerResult) -> Option<u64>| {
         listeners.iter().filter_map(of).reduce(u64::saturating_add)
     };
-    let judgement = verdict::channel(system, planned, log, joined, is_reached);
+    let judgement = verdict::channel(system, (described, planned), log, joined, is_reached);
     let verdict::Judgement { verdict, reason } = judgement;
     ChannelResult {
         name: described.name.clone(),

@@ -17,8 +17,8 @@ use crate::result::Verdict;
 use crate::stepped::{Reach, clock_of_end};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::record::{Carrier, Ending, RunLog};
-use onbeat_model::system::{ChannelId, System, TimeMode};
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::system::{Channel, ChannelId, System, TimeMode};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 
 /// A verdict and its reason, for a person.
 pub(crate) struct Judgement {
@@ -47,7 +47,7 @@ struct Excess {
 /// Judges one channel.
 pub(crate) fn channel(
     system: &System,
-    plan: &ChannelPlan,
+    (described, plan): (&Channel, &ChannelPlan),
     log: &RunLog,
     joined: &Joined,
     is_reached: bool,
@@ -64,7 +64,8 @@ pub(crate) fn channel(
         let reason = "the plan has no bound: more is asked for than ports can reserve";
         return Judgement::new(Verdict::NotJudged, reason);
     }
-    if let Some(reason) = stepped(system, joined) {
+    let off_phase = || off_phase(described, plan, joined);
+    if let Some(reason) = stepped(system, joined).or_else(off_phase) {
         return Judgement::new(Verdict::NotJudged, reason);
     }
     let broken = |reason: String| match is_reached {
@@ -98,6 +99,19 @@ pub(crate) fn channel(
     let sent = joined.sent().unwrap_or(0);
     let reason = format!("all of {sent} arrived, the slowest after {slowest} of {bound}");
     Judgement::new(Verdict::Kept, reason)
+}
+
+/// Which message was written at another time than the description says of a scheduled channel: its
+/// bound counts with that.
+fn off_phase(described: &Channel, plan: &ChannelPlan, joined: &Joined) -> Option<String> {
+    let jitter = described.phase_jitter.filter(|_| plan.launch.is_some())?;
+    let late = |message: &Message| {
+        let since = (message.talker?.capture? - SyncedTime::ZERO - described.phase).as_ns();
+        let after = Span::from_ns(since.rem_euclid(described.interval.as_ns()));
+        (after > jitter).then_some(after)
+    };
+    let after = joined.messages().find_map(late)?;
+    Some(format!("a message was written {after} after its phase, and its jitter is {jitter}"))
 }
 
 /// Why what would break a promise is not judged.

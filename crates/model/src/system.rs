@@ -434,8 +434,11 @@ pub struct Channel {
     pub vlan: u16,
     /// Priority code point.
     pub pcp: u8,
-    /// When a modelled talker sends its first message.
+    /// When a modelled talker sends its first message; with `phase_jitter`, from when on in each
+    /// interval a program writes.
     pub phase: Span,
+    /// By how much later than its phase a program writes at most; none: nothing is known of when.
+    pub phase_jitter: Option<Span>,
     /// Where the description says so.
     pub origin: Origin,
 }

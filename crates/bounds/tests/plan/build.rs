@@ -88,6 +88,7 @@ impl Net {
             reserve: true,
             vlan: 2,
             pcp: 3,
+            phase_jitter: None,
             phase: Span::ZERO,
             origin: Origin { file: 0, start: number, end: number + 1 },
         });

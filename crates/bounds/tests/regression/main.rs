@@ -116,6 +116,7 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         reserve: false,
         vlan: 2,
         pcp: 0,
+        phase_jitter: None,
         phase: Span::ZERO,
         origin: Default::default(),
     });

@@ -125,6 +125,7 @@ impl Draft<'_> {
         self.maybe(channel, "Channel.phase_ns", |dice| {
             dice.between(0, interval.clamp(1, 100_000_000))
         });
+        self.maybe(channel, "Channel.phase_jitter_ns", |dice| dice.magnitude(1, 1_000_000));
     }
 
     pub(super) fn streams(&mut self) {

@@ -79,6 +79,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         reserve: true,
         vlan: 2,
         pcp: 3,
+        phase_jitter: None,
         phase: Span::ZERO,
         origin: Origin::default(),
     }

@@ -134,6 +134,7 @@ impl Network {
             reserve: class.is_some(),
             vlan: 2,
             pcp: 3,
+            phase_jitter: None,
             phase: Span::ZERO,
             origin: Origin::default(),
         });

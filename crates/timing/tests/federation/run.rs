@@ -146,6 +146,7 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         reserve: false,
         vlan: 2,
         pcp: 0,
+        phase_jitter: None,
         phase: Span::ZERO,
         origin: Origin::default(),
     }
