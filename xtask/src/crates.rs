@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Rooms").
-pub(crate) const EDGES: [(&str, &[&str]); 18] = [
+pub(crate) const EDGES: [(&str, &[&str]); 19] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
@@ -13,6 +13,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 18] = [
     ("onbeat-timing", &["onbeat-model", "onbeat-bounds"]),
     ("onbeat-measure", &["onbeat-model"]),
     ("onbeat-report", &["onbeat-model", "onbeat-measure"]),
+    ("onbeat-configuration", &["onbeat-model"]),
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat", &["onbeat-model", "onbeat-runtime"]),
@@ -29,6 +30,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 18] = [
             "onbeat-timing",
             "onbeat-measure",
             "onbeat-report",
+            "onbeat-configuration",
             "onbeat-runtime",
             "onbeat-net",
             "onbeat",

@@ -5,8 +5,18 @@ use crate::{File, Finding, Tree};
 use anyhow::Result;
 
 /// Crates to which the caller passes time, octets and seeds.
-const PURE: [&str; 9] =
-    ["bounds", "description", "measure", "model", "net", "program", "report", "runtime", "timing"];
+const PURE: [&str; 10] = [
+    "bounds",
+    "configuration",
+    "description",
+    "measure",
+    "model",
+    "net",
+    "program",
+    "report",
+    "runtime",
+    "timing",
+];
 
 /// The ways to a file, a process, the environment, a clock or a socket that need no dependency.
 const WORLD: [&str; 9] = [

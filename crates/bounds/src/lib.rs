@@ -42,13 +42,13 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// scenarios: who runs longer sets [`System::run`] first.
 ///
 /// # Errors
-/// All that prevents the plan, at once: channels and streams without a path in their VLAN
-/// (OB2010), scheduled channels without a place in the gates (OB2002), overloaded ports (OB2001), streams in reserved queues
-/// (OB2011), ports set to less than a reservation needs (OB2012), what hosts and bridges cannot
-/// reserve by protocol, if that is asked for (OB2017), and, where what is admitted can be
-/// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and
-/// clocks too far apart for capture times to be rebuilt (OB2007), or messages too long in flight
-/// for it (OB2009).
+/// All that prevents the plan, at once: channels and streams without a path in their VLAN (OB2010),
+/// scheduled channels without a place in the gates (OB2002), overloaded ports (OB2001), streams in
+/// reserved queues (OB2011), ports set to less than a reservation needs (OB2012), what hosts and
+/// bridges cannot reserve by protocol, if that is asked for (OB2017), and, where what is admitted
+/// can be analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004);
+/// and clocks too far apart for capture times to be rebuilt (OB2007), or messages too long in
+/// flight for it (OB2009).
 ///
 /// # Panics
 /// When a noise source has no route, which the description's check excludes.

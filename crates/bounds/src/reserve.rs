@@ -64,7 +64,8 @@ struct Need {
 /// A talker whose clock runs fast may exceed the TSpec's rate when its interval is the class
 /// measurement interval: it gets what it can really send, or its queue would grow for ever.
 ///
-/// `gates` are those of scheduled channels, by port. With the ports' settings comes OB2012 for each that leaves too little.
+/// `gates` are those of scheduled channels, by port. With the ports' settings comes OB2012 for each
+/// that leaves too little.
 pub(crate) fn reserve(
     system: &System,
     channels: &mut [ChannelPlan],

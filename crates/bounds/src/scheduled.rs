@@ -2,7 +2,7 @@
 
 use crate::analysis::bound::{clocks_late_and_early, longest_run};
 use crate::synthesis::{
-    self, Egress, Flow, GateList, Hop, Network, Obstacle, Placed, Refusal, Waiting,
+    self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting,
 };
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
@@ -109,7 +109,7 @@ fn network(system: &System) -> Network {
 }
 
 /// A channel, as the synthesis sees it: from its launch time on.
-fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> Flow {
+fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFlow {
     let octets = frame::of_channel(channel.stream_data_length());
     let tree = planned.tree_ports();
     let places: HashMap<PortId, usize> =
@@ -123,7 +123,7 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> Flow {
     let hop = |port: &PortId| {
         let rate = system.link_of(*port).rate;
         let clock = &system.node(system.port(*port).node).clock;
-        Hop {
+        FlowHop {
             port: port.index(),
             after: before.get(port).copied(),
             sent: rate.time_for(frame::PREAMBLE + octets),
@@ -138,7 +138,7 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> Flow {
         Span::ZERO => Span::ZERO,
         _ => ROUNDING,
     };
-    Flow {
+    PeriodicFlow {
         period: channel.interval,
         release: written(system, channel).map(|written| {
             Span::from_ns((written + stack).as_ns().rem_euclid(channel.interval.as_ns()))
@@ -173,7 +173,7 @@ pub(crate) fn schedule(
     }
     let network = network(system);
     let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
-    let flows: Vec<Flow> = ids.iter().map(flow).collect();
+    let flows: Vec<PeriodicFlow> = ids.iter().map(flow).collect();
     let placed = synthesis::synthesize(&network, &flows, Waiting::None)
         .or_else(|_| synthesis::synthesize(&network, &flows, Waiting::Allowed));
     let placed = match placed {
@@ -190,8 +190,8 @@ pub(crate) fn schedule(
     (gates.collect(), Vec::new())
 }
 
-fn launch(flow: &Flow, placed: &Placed) -> Launch {
-    let window = |(hop, start): (&Hop, &Span)| PortWindow {
+fn launch(flow: &PeriodicFlow, placed: &Placed) -> Launch {
+    let window = |(hop, start): (&FlowHop, &Span)| PortWindow {
         port: PortId(hop.port as u32),
         start: *start,
         span: hop.occupies,
@@ -204,7 +204,7 @@ fn launch(flow: &Flow, placed: &Placed) -> Launch {
 
 fn gate_control(list: &GateList) -> GateControl {
     let mask = 1u8 << Class::Scheduled.queue();
-    let entry = |entry: &synthesis::Entry| GateEntry {
+    let entry = |entry: &synthesis::GateState| GateEntry {
         open: if entry.queue.is_some() { mask } else { !mask },
         span: entry.span,
     };
@@ -255,7 +255,12 @@ fn hindrance(system: &System, planned: &ChannelPlan, id: ChannelId) -> Option<Di
 }
 
 /// The error for a channel that found no place.
-fn refused(system: &System, ids: &[ChannelId], flows: &[Flow], refusal: &Refusal) -> Diagnostic {
+fn refused(
+    system: &System,
+    ids: &[ChannelId],
+    flows: &[PeriodicFlow],
+    refusal: &Refusal,
+) -> Diagnostic {
     let channel = system.channel(ids[refusal.flow]);
     let label = |port: usize| system.port_label(PortId(port as u32));
     let at = |hop: usize| label(flows[refusal.flow].hops[hop].port);

@@ -255,8 +255,8 @@ pub(crate) struct PlanArguments {
     /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Directory for the channel tables that programs on an interface read: per host,
-    /// HOST.channels
+    /// Directory for what is deployed: per host the channel table that programs on an interface
+    /// read, HOST.channels; per node its configuration, NODE.yang.json and NODE.yang.xml
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it

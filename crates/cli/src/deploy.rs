@@ -1,16 +1,25 @@
-//! `plan --deploy`: what programs on interfaces read instead of the description, for each host.
+//! `plan --deploy`: what programs on interfaces read instead of the description, for each host; and
+//! what management writes to bridges and hosts.
 
 use crate::output::{Kind, Output};
 use crate::source::Source;
+use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
+use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, NodeKind};
 use onbeat_run::process::Reaper;
 use std::path::Path;
 use std::process::Command;
 
-/// Writes the tables of all hosts that have channels into a directory, all or nothing; how many.
-pub(crate) fn deploy(source: &Source, directory: &Path) -> anyhow::Result<usize> {
+/// What the configuration of a node is called, behind its name.
+pub(crate) const CONFIGURATION: [&str; 2] = [".yang.json", ".yang.xml"];
+/// How many lines say what configurations do not.
+const UNSAID_MAX: usize = 20;
+
+/// Writes the tables of all hosts that have channels, and the configuration of every node, into a
+/// directory, all or nothing; how many tables.
+pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::Result<usize> {
     let system = &source.system;
     let nodes = (0..).map(NodeId).zip(&system.nodes);
     let mut tables = Vec::new();
@@ -25,10 +34,24 @@ pub(crate) fn deploy(source: &Source, directory: &Path) -> anyhow::Result<usize>
     if tables.is_empty() {
         bail!("no host has a channel: there is nothing to deploy");
     }
+    let mut devices = onbeat_configuration::bridges(system, plan)?;
+    devices.extend(onbeat_configuration::hosts(system, plan)?);
+    let unsaid: Vec<&String> = devices.iter().flat_map(|device| &device.unsaid).collect();
+    for line in unsaid.iter().take(UNSAID_MAX) {
+        terminal::say(format_args!("onbeat: not in the configuration: {line}"));
+    }
+    if let Some(more) = unsaid.len().checked_sub(UNSAID_MAX + 1) {
+        terminal::say(format_args!("onbeat: {} more lines of this kind", more + 1));
+    }
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let output = Output::begin(directory, Kind::Deployment, &mut reaper)?;
     for table in &tables {
         output.write(&format!("{}.{TABLE_EXTENSION}", table.host), table.to_string())?;
+    }
+    for device in &devices {
+        for (extension, text) in CONFIGURATION.iter().zip([&device.json, &device.xml]) {
+            output.write(&format!("{}{extension}", device.name), text)?;
+        }
     }
     output.finish()?;
     Ok(tables.len())

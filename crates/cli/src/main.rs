@@ -127,9 +127,11 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
         terminal::print(onbeat_report::plan::table(&source.system, &plan));
     }
     if let Some(directory) = &arguments.deploy {
-        let tables = deploy::deploy(&source, directory)?;
+        let tables = deploy::deploy(&source, &plan, directory)?;
         let shown = directory.display();
-        terminal::say(format_args!("onbeat: tables of the channels of {tables} hosts: {shown}"));
+        terminal::say(format_args!(
+            "onbeat: tables of the channels of {tables} hosts, configurations of all nodes: {shown}"
+        ));
     }
     Ok(Exit::Fine)
 }

@@ -1,5 +1,6 @@
 //! Writing what a run or a simulation leaves, all or nothing.
 
+use crate::deploy::CONFIGURATION;
 use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
@@ -449,8 +450,18 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
         let table = text.parse::<ChannelTable>();
         table.is_ok_and(|table| *name == format!("{}.{TABLE_EXTENSION}", table.host))
     };
+    let is_configuration = |name: &String| {
+        let [json, xml] = CONFIGURATION.map(|extension| name.ends_with(extension));
+        let octets = match json || xml {
+            true => input::read(&directory.join(name), input::RESULTS_OCTETS).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        String::from_utf8(octets).is_ok_and(|text| text.contains("ietf-interfaces"))
+    };
     Ok(match kind {
-        Kind::Deployment => names(directory).iter().all(is_table),
+        Kind::Deployment => {
+            names(directory).iter().all(|name| is_table(name) || is_configuration(name))
+        }
         Kind::System => false,
         Kind::Measurement => {
             onbeat_measure::measurement::read(&text(MEASUREMENT)).is_ok()

@@ -215,7 +215,18 @@ fn a_program_on_an_interface_reads_the_deployed_table_of_its_host() {
         run(&["plan", ".", "--deploy", "tables"], system.path(), 0);
     }
     let tables = system.path().join("tables");
-    assert_eq!(names(&tables), ["a.channels", "b.channels"]);
+    let all: Vec<String> = ["a", "b"]
+        .iter()
+        .flat_map(|node| ["channels", "yang.json", "yang.xml"].map(|kind| format!("{node}.{kind}")))
+        .collect();
+    assert_eq!(names(&tables), all);
+    let configured = std::fs::read_to_string(tables.join("a.yang.json")).expect("a configuration");
+    let configured: serde_json::Value = serde_json::from_str(&configured).expect("JSON");
+    let interface = &configured["ietf-interfaces:interfaces"]["interface"][0];
+    assert_eq!(
+        (&interface["name"], &interface["type"]),
+        (&"p1".into(), &"iana-if-type:ethernetCsmacd".into())
+    );
     let of_a = "\
 onbeat-channels 1
 # end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, fixed delay

@@ -87,7 +87,7 @@ impl FrameSource {
         source
     }
 
-    /// The source of a channel whose talker is modelled: one message each interval, from `phase` on.
+    /// The source of a channel whose talker is modelled: one message each interval from `phase` on.
     pub(crate) fn of_channel(
         system: &System,
         channel: &Channel,

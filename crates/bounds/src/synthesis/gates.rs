@@ -2,7 +2,7 @@
 
 use super::place::up_to_tick;
 use super::timeline::gcd;
-use super::{Flow, Hop, Network, Obstacle, Placed, Refusal};
+use super::{FlowHop, Network, Obstacle, PeriodicFlow, Placed, Refusal};
 use onbeat_model::time::Span;
 
 /// What one port's gates do, again and again, from the schedule's begin on.
@@ -12,12 +12,12 @@ pub struct GateList {
     /// that leave there.
     pub cycle: Span,
     /// In order; neighbours differ.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GateState>,
 }
 
 /// A state of a port's gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct GateState {
     /// The only queue for scheduled flows that is open, by its number among these; none: all other
     /// queues of the port are.
     pub queue: Option<u8>,
@@ -33,8 +33,8 @@ fn multiple(mut periods: impl Iterator<Item = i64>) -> Option<i64> {
 /// A window: when it begins in its period, how long it is, the period, the queue.
 type Window = (i64, i64, i64, u8);
 
-fn window(network: &Network, flow: &Flow, placed: &Placed, hop: usize) -> Window {
-    let Hop { port, occupies, .. } = flow.hops[hop];
+fn window(network: &Network, flow: &PeriodicFlow, placed: &Placed, hop: usize) -> Window {
+    let FlowHop { port, occupies, .. } = flow.hops[hop];
     let length = up_to_tick(occupies.as_ns(), network.ports[port].tick.as_ns());
     (placed.starts[hop].as_ns(), length, flow.period.as_ns(), placed.queue)
 }
@@ -46,7 +46,7 @@ fn window(network: &Network, flow: &Flow, placed: &Placed, hop: usize) -> Window
 /// When windows overlap, which those of [`super::synthesize`] do not.
 pub fn gate_list(
     network: &Network,
-    flows: &[Flow],
+    flows: &[PeriodicFlow],
     placed: &[Placed],
     port: usize,
 ) -> Option<GateList> {
@@ -93,7 +93,7 @@ fn listed(windows: &[Window]) -> Option<GateList> {
     if at < cycle {
         add(None, cycle - at);
     }
-    let entry = |(queue, span)| Entry { queue, span: Span::from_ns(span) };
+    let entry = |(queue, span)| GateState { queue, span: Span::from_ns(span) };
     Some(GateList {
         cycle: Span::from_ns(cycle),
         entries: entries.into_iter().map(entry).collect(),
@@ -103,13 +103,13 @@ fn listed(windows: &[Window]) -> Option<GateList> {
 /// What is placed, if its gate control lists are short enough.
 pub(super) fn within(
     network: &Network,
-    flows: &[Flow],
+    flows: &[PeriodicFlow],
     placed: Vec<Placed>,
 ) -> Result<Vec<Placed>, Refusal> {
     let mut by_port: Vec<Vec<Window>> = vec![Vec::new(); network.ports.len()];
     let mut last = vec![0; network.ports.len()];
     for (number, (flow, placed)) in flows.iter().zip(&placed).enumerate() {
-        for (hop, Hop { port, .. }) in flow.hops.iter().enumerate() {
+        for (hop, FlowHop { port, .. }) in flow.hops.iter().enumerate() {
             by_port[*port].push(window(network, flow, placed, hop));
             last[*port] = number;
         }

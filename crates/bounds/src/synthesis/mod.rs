@@ -1,8 +1,8 @@
 //! Gate schedules (802.1Q-2022 8.6.8.4): when each frame of each flow leaves each port on its tree,
-//! so that it meets nobody.
+//! so that it meets no other.
 //!
 //! ```text
-//! Network, Flow ─→ Synthesizer ─→ Placed (release, queue, start at each hop) ─→ gate lists
+//! Network, PeriodicFlow ─→ Synthesizer ─→ Placed (release, queue, start at each hop) ─→ gate lists
 //! ```
 //!
 //! A *window* is the time for which only one flow's queue is open at a port. A frame is queued
@@ -18,7 +18,7 @@ mod place;
 mod proof;
 mod timeline;
 
-pub use gates::{Entry, GateList, gate_list};
+pub use gates::{GateList, GateState, gate_list};
 
 use onbeat_model::time::Span;
 use place::{Hindrances, Port, Route};
@@ -50,7 +50,7 @@ pub struct Egress {
 
 /// One periodic flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flow {
+pub struct PeriodicFlow {
     /// One frame in each.
     pub period: Span,
     /// When the frame is made in each period, by the talker's clock; none: the schedule says when.
@@ -62,15 +62,15 @@ pub struct Flow {
     /// By how much receipts at a leaf may differ.
     pub jitter: Option<Span>,
     /// A tree: each hop behind the one that it follows.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<FlowHop>,
 }
 
 /// One port on a flow's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hop {
+pub struct FlowHop {
     /// Its position in [`Network::ports`].
     pub port: usize,
-    /// The position of the hop before it in [`Flow::hops`]; none at the talker.
+    /// The position of the hop before it in [`PeriodicFlow::hops`]; none at the talker.
     pub after: Option<usize>,
     /// From the start of the frame to its last bit.
     pub sent: Span,
@@ -128,7 +128,7 @@ pub struct Refusal {
     pub is_proven: bool,
 }
 
-/// What is in the way of a flow.
+/// Why there is no place for a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// Even alone it takes so long to a leaf, more than its deadline.
@@ -184,7 +184,7 @@ pub enum Obstacle {
 /// Places flows one by one and takes them out again; those that stay do not move.
 ///
 /// ```
-/// use onbeat_bounds::synthesis::{Egress, Flow, Hop, Network, Synthesizer, Waiting};
+/// use onbeat_bounds::synthesis::{Egress, PeriodicFlow, FlowHop, Network, Synthesizer, Waiting};
 /// use onbeat_model::time::Span;
 ///
 /// let port = Egress {
@@ -195,8 +195,9 @@ pub enum Obstacle {
 ///     entries_max: 1_024,
 /// };
 /// let network = Network { ports: vec![port; 2] };
-/// let hop = |port, after| Hop { port, after, sent: Span::from_us(4), occupies: Span::from_us(5) };
-/// let flow = Flow {
+/// let [sent, occupies] = [Span::from_us(4), Span::from_us(5)];
+/// let hop = |port, after| FlowHop { port, after, sent, occupies };
+/// let flow = PeriodicFlow {
 ///     period: Span::from_us(100),
 ///     release: None,
 ///     ready: [Span::ZERO; 2],
@@ -238,12 +239,17 @@ impl<'a> Synthesizer<'a> {
     /// # Panics
     /// When there is a flow of that number already; when a hop is not behind the one that it
     /// follows, or its port is none of the network.
-    pub fn add(&mut self, id: usize, flow: &Flow) -> Result<Placed, Refusal> {
+    pub fn add(&mut self, id: usize, flow: &PeriodicFlow) -> Result<Placed, Refusal> {
         self.add_within(id, flow, place::MOVES_MAX)
     }
 
     /// The same, with fewer moves in search of a place.
-    fn add_within(&mut self, id: usize, flow: &Flow, moves: usize) -> Result<Placed, Refusal> {
+    fn add_within(
+        &mut self,
+        id: usize,
+        flow: &PeriodicFlow,
+        moves: usize,
+    ) -> Result<Placed, Refusal> {
         assert!(!self.placed.contains_key(&id), "there is a flow {id}");
         let route = Route::new(self.network, flow);
         if let Some(why) = route.impossible(flow) {
@@ -289,7 +295,7 @@ impl<'a> Synthesizer<'a> {
 /// As [`Synthesizer::add`].
 pub fn synthesize(
     network: &Network,
-    flows: &[Flow],
+    flows: &[PeriodicFlow],
     waiting: Waiting,
 ) -> Result<Vec<Placed>, Refusal> {
     if let Some(refusal) = proof::impossible(network, flows) {
@@ -308,7 +314,7 @@ pub fn synthesize(
 /// Places all flows in an order, and mends what is left.
 fn attempt(
     network: &Network,
-    flows: &[Flow],
+    flows: &[PeriodicFlow],
     waiting: Waiting,
     order: &[usize],
 ) -> Result<Vec<Placed>, Refusal> {
@@ -332,7 +338,7 @@ fn attempt(
 impl Synthesizer<'_> {
     /// Places those that found no place where others are, and these elsewhere, until all have one
     /// or it has taken too long. Who was displaced often is displaced last.
-    fn mend(&mut self, flows: &[Flow], mut lacking: VecDeque<usize>) -> bool {
+    fn mend(&mut self, flows: &[PeriodicFlow], mut lacking: VecDeque<usize>) -> bool {
         // Who needs much of a port's time is hard to place again.
         let loads: Vec<u64> = flows.iter().map(order::load).collect();
         let mut weights = loads.clone();

@@ -1,11 +1,11 @@
 //! In which order flows are placed.
 
-use super::Flow;
+use super::PeriodicFlow;
 use std::cmp::Reverse;
 
 /// The orders that are tried, the most promising first: who comes most often has the least choice;
 /// who has the least slack; who takes most time on wires.
-pub(super) fn orders(flows: &[Flow]) -> Vec<Vec<usize>> {
+pub(super) fn orders(flows: &[PeriodicFlow]) -> Vec<Vec<usize>> {
     let by_period = sorted(flows, |flow| {
         (flow.release.is_none(), flow.period, slack(flow), Reverse(flow.hops.len()))
     });
@@ -22,11 +22,11 @@ pub(super) fn orders(flows: &[Flow]) -> Vec<Vec<usize>> {
 }
 
 /// The longest window, in nanoseconds: where little room is left, it has the least choice.
-fn longest(flow: &Flow) -> i64 {
+fn longest(flow: &PeriodicFlow) -> i64 {
     flow.hops.iter().map(|hop| hop.occupies.as_ns()).max().unwrap_or(0)
 }
 
-fn sorted<K: Ord>(flows: &[Flow], key: impl Fn(&Flow) -> K) -> Vec<usize> {
+fn sorted<K: Ord>(flows: &[PeriodicFlow], key: impl Fn(&PeriodicFlow) -> K) -> Vec<usize> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by_key(|flow| (key(&flows[*flow]), *flow));
     order
@@ -34,13 +34,13 @@ fn sorted<K: Ord>(flows: &[Flow], key: impl Fn(&Flow) -> K) -> Vec<usize> {
 
 /// What the deadline leaves beside the time on wires, in nanoseconds; where it is little, a flow is
 /// hard to place.
-fn slack(flow: &Flow) -> i64 {
+fn slack(flow: &PeriodicFlow) -> i64 {
     let sent: i64 = flow.hops.iter().map(|hop| hop.sent.as_ns()).sum();
     flow.deadline.as_ns() - sent
 }
 
 /// What a flow takes of the time of its busiest port, in 2⁻²⁰ of it, at least one.
-pub(super) fn load(flow: &Flow) -> u64 {
+pub(super) fn load(flow: &PeriodicFlow) -> u64 {
     let parts = (i128::from(longest(flow)) << 20) / i128::from(flow.period.as_ns().max(1));
     u64::try_from(parts).unwrap_or(u64::MAX).max(1)
 }

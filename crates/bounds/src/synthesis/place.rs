@@ -1,7 +1,7 @@
 //! Placing one flow among those that are placed: first fit in time, past what is in the way.
 
 use super::timeline::{Owner, Taken, Timeline};
-use super::{Flow, Network, Obstacle, Placed, Refusal, Waiting};
+use super::{Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting};
 use onbeat_model::time::Span;
 use std::collections::BTreeSet;
 
@@ -51,10 +51,10 @@ pub(super) fn up_to_tick(at: i64, tick: i64) -> i64 {
 }
 
 impl Route {
-    pub(super) fn new(network: &Network, flow: &Flow) -> Self {
+    pub(super) fn new(network: &Network, flow: &PeriodicFlow) -> Self {
         let is_leaf = |hop: usize| flow.hops.iter().all(|other| other.after != Some(hop));
         let talker = flow.hops.first().map_or(0, |hop| error(network, hop.port));
-        let leg = |(number, hop): (usize, &super::Hop)| {
+        let leg = |(number, hop): (usize, &super::FlowHop)| {
             let port = &network.ports[hop.port];
             let own = port.clock_error.as_ns();
             let tick = port.tick.as_ns().max(1);
@@ -106,7 +106,7 @@ impl Route {
     }
 
     /// What no schedule can give it, even if it is alone.
-    pub(super) fn impossible(&self, flow: &Flow) -> Option<Obstacle> {
+    pub(super) fn impossible(&self, flow: &PeriodicFlow) -> Option<Obstacle> {
         for (hop, leg) in self.legs.iter().enumerate() {
             let Some([_, varies]) = leg.leaf else { continue };
             let takes = self.least(hop);
@@ -127,7 +127,7 @@ fn error(network: &Network, port: usize) -> i64 {
     network.ports[port].clock_error.as_ns()
 }
 
-/// What was in the way of a flow, where how often.
+/// What prevented a place for a flow, where how often.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hindrances {
     /// By hop.

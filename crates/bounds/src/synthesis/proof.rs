@@ -2,14 +2,14 @@
 
 use super::place::{Route, up_to_tick};
 use super::timeline::gcd;
-use super::{Flow, Network, Obstacle, Refusal};
+use super::{Network, Obstacle, PeriodicFlow, Refusal};
 use std::collections::BTreeMap;
 
 /// Parts of a port's time are counted in 2⁻⁴⁰ of it.
 const WHOLE: i128 = 1 << 40;
 
 /// A flow that no schedule has room for, if there is one that shows at first sight.
-pub(super) fn impossible(network: &Network, flows: &[Flow]) -> Option<Refusal> {
+pub(super) fn impossible(network: &Network, flows: &[PeriodicFlow]) -> Option<Refusal> {
     let proven = |flow, why| Refusal { flow, why, is_proven: true };
     for (number, flow) in flows.iter().enumerate() {
         if let Some(why) = Route::new(network, flow).impossible(flow) {

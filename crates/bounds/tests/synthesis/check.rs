@@ -1,7 +1,9 @@
 //! Whether a schedule keeps the rules of `Placed`. It lays everything down over a hyperperiod and
 //! shares nothing with the synthesis but its types.
 
-use onbeat_bounds::synthesis::{Flow, GateList, Network, Obstacle, Placed, Refusal, Waiting};
+use onbeat_bounds::synthesis::{
+    GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting,
+};
 use std::collections::BTreeMap;
 
 /// What is laid down over one hyperperiod: begin, end, whose.
@@ -20,7 +22,7 @@ fn common(a: i128, b: i128) -> i128 {
 }
 
 /// By port, the time after which all windows there repeat.
-fn cycles(flows: &[Flow]) -> BTreeMap<usize, i128> {
+fn cycles(flows: &[PeriodicFlow]) -> BTreeMap<usize, i128> {
     let mut cycles = BTreeMap::new();
     for flow in flows {
         for hop in &flow.hops {
@@ -31,7 +33,7 @@ fn cycles(flows: &[Flow]) -> BTreeMap<usize, i128> {
     cycles
 }
 
-fn window(network: &Network, hop: &onbeat_bounds::synthesis::Hop) -> i128 {
+fn window(network: &Network, hop: &onbeat_bounds::synthesis::FlowHop) -> i128 {
     let tick = ns(network.ports[hop.port].tick);
     let mut window = 0;
     while window < ns(hop.occupies) {
@@ -41,8 +43,8 @@ fn window(network: &Network, hop: &onbeat_bounds::synthesis::Hop) -> i128 {
     window
 }
 
-/// Lays an interval down in each period of a cycle; what reaches beyond its end goes on at its
-/// begin.
+/// Lays an interval down in each period of a cycle; what reaches beyond its end continues at
+/// its begin.
 fn lay(laid: &mut Laid, (begin, length): (i128, i128), period: i128, cycle: i128, whose: &str) {
     let mut at = begin % period;
     if at < 0 {
@@ -72,7 +74,7 @@ fn overlap(laid: &mut Laid) -> Option<String> {
 }
 
 /// From when to when a frame is queued at a hop.
-fn queued(network: &Network, flow: &Flow, placed: &Placed, hop: usize) -> [i128; 2] {
+fn queued(network: &Network, flow: &PeriodicFlow, placed: &Placed, hop: usize) -> [i128; 2] {
     let this = &flow.hops[hop];
     let Some(before) = this.after else {
         return flow.ready.map(|ready| ns(placed.release) + ns(ready));
@@ -84,7 +86,12 @@ fn queued(network: &Network, flow: &Flow, placed: &Placed, hop: usize) -> [i128;
 }
 
 /// Rules 1, 2, 3 and 6 of one flow.
-fn alone(network: &Network, flow: &Flow, placed: &Placed, waiting: Waiting) -> Result<(), String> {
+fn alone(
+    network: &Network,
+    flow: &PeriodicFlow,
+    placed: &Placed,
+    waiting: Waiting,
+) -> Result<(), String> {
     let least = flow.hops.iter().map(|hop| network.ports[hop.port].queues).min().unwrap_or(0);
     if placed.queue >= least {
         return Err(format!("rule 5: queue {} of {least}", placed.queue));
@@ -129,7 +136,7 @@ fn alone(network: &Network, flow: &Flow, placed: &Placed, waiting: Waiting) -> R
 /// Whether a schedule keeps all rules but that of the gate control lists' length.
 pub(crate) fn check(
     network: &Network,
-    flows: &[Flow],
+    flows: &[PeriodicFlow],
     placed: &[Placed],
     waiting: Waiting,
 ) -> Result<(), String> {
@@ -171,7 +178,7 @@ pub(crate) fn check(
 /// Whether a gate control list opens the windows of a port, and nothing else.
 pub(crate) fn check_gates(
     network: &Network,
-    flows: &[Flow],
+    flows: &[PeriodicFlow],
     placed: &[Placed],
     port: usize,
     list: Option<&GateList>,
@@ -223,7 +230,11 @@ pub(crate) fn check_gates(
 }
 
 /// Whether what is said to be proven is so, by a count of its own.
-pub(crate) fn confirm(network: &Network, flows: &[Flow], refusal: &Refusal) -> Result<(), String> {
+pub(crate) fn confirm(
+    network: &Network,
+    flows: &[PeriodicFlow],
+    refusal: &Refusal,
+) -> Result<(), String> {
     let flow = &flows[refusal.flow];
     let is_so = match &refusal.why {
         Obstacle::Path { hop, .. } => {

@@ -1,7 +1,7 @@
 //! Instances in the style of the published benchmark (Xue et al., RTAS 2024), and others that have
 //! everything the types can say.
 
-use onbeat_bounds::synthesis::{Egress, Flow, Hop, Network, Waiting};
+use onbeat_bounds::synthesis::{Egress, FlowHop, Network, PeriodicFlow, Waiting};
 use onbeat_model::time::Span;
 use onbeat_testkit::Random;
 use std::collections::{BTreeMap, VecDeque};
@@ -40,7 +40,7 @@ impl Periods {
 pub(crate) struct Instance {
     pub(crate) name: String,
     pub(crate) network: Network,
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Vec<PeriodicFlow>,
     pub(crate) waiting: Waiting,
 }
 
@@ -124,8 +124,12 @@ impl Graph {
     }
 }
 
-fn hops(tree: &[(usize, Option<usize>)], octets: i64, octet_ns: impl Fn(usize) -> i64) -> Vec<Hop> {
-    let hop = |(port, after): &(usize, Option<usize>)| Hop {
+fn hops(
+    tree: &[(usize, Option<usize>)],
+    octets: i64,
+    octet_ns: impl Fn(usize) -> i64,
+) -> Vec<FlowHop> {
+    let hop = |(port, after): &(usize, Option<usize>)| FlowHop {
         port: *port,
         after: *after,
         sent: Span::from_ns((octets + 8) * octet_ns(*port)),
@@ -157,7 +161,7 @@ pub(crate) fn published(
         let to = (from + 1 + random.index(bridges - 1)) % bridges;
         let period = Span::from_us(random.one_of(&periods.all()));
         let octets = random.between(100, 500);
-        Flow {
+        PeriodicFlow {
             period,
             release: None,
             ready: [Span::ZERO; 2],
@@ -233,7 +237,7 @@ pub(crate) fn any(seed: u64) -> Instance {
         let early = random.between(0, 3_000);
         let ready = [early, early + random.between(0, 3_000)].map(Span::from_ns);
         let release = Span::from_ns(random.below(period.as_ns().unsigned_abs()).cast_signed());
-        Flow {
+        PeriodicFlow {
             period,
             release: (fixed && random.one_in(4)).then_some(release),
             ready: if random.one_in(3) { ready } else { [Span::ZERO; 2] },

@@ -7,8 +7,8 @@ mod generate;
 use check::{check, check_gates, confirm};
 use generate::{Instance, Periods, Topology, any, published, published_set};
 use onbeat_bounds::synthesis::{
-    Egress, Flow, Hop, Network, Obstacle, Placed, Refusal, Synthesizer, Waiting, gate_list,
-    synthesize,
+    Egress, FlowHop, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer, Waiting,
+    gate_list, synthesize,
 };
 use onbeat_model::time::Span;
 
@@ -109,7 +109,7 @@ fn who_is_added_or_taken_out_moves_no_other() {
         assert!(synthesizer.remove(id) && !synthesizer.remove(id));
     }
     for id in (0..flows.len()).step_by(3).rev() {
-        let flow = Flow { release: Some(placed[id].release), ..flows[id].clone() };
+        let flow = PeriodicFlow { release: Some(placed[id].release), ..flows[id].clone() };
         placed[id] = synthesizer.add(id, &flow).expect("where it was there is room");
     }
     check(&network, &flows, &placed, Waiting::Allowed).expect("a schedule");
@@ -126,13 +126,13 @@ fn egress() -> Egress {
 }
 
 /// Two flows over two ports, and a schedule that is right.
-fn small() -> (Network, Vec<Flow>, Vec<Placed>) {
+fn small() -> (Network, Vec<PeriodicFlow>, Vec<Placed>) {
     let network = Network { ports: vec![egress(); 2] };
     let hop = |port, after| {
         let (sent, occupies) = (Span::from_ns(800), Span::from_ns(995));
-        Hop { port, after, sent, occupies }
+        FlowHop { port, after, sent, occupies }
     };
-    let flow = Flow {
+    let flow = PeriodicFlow {
         period: Span::from_us(10),
         release: None,
         ready: [Span::ZERO, Span::from_ns(20)],
@@ -154,12 +154,13 @@ fn the_checker_finds_each_breach_of_a_rule_and_names_it() {
     let (network, flows, right) = small();
     check(&network, &flows, &right, Waiting::Allowed).expect("it is right");
     check(&network, &flows, &right, Waiting::None).expect("nothing waits");
-    let broken = |rule: u8, waiting: Waiting, change: &dyn Fn(&mut Vec<Flow>, &mut Vec<Placed>)| {
-        let (mut flows, mut placed) = (flows.clone(), right.clone());
-        change(&mut flows, &mut placed);
-        let why = check(&network, &flows, &placed, waiting).expect_err("it is wrong");
-        assert!(why.contains(&format!("rule {rule}:")), "{rule}: {why}");
-    };
+    let broken =
+        |rule: u8, waiting: Waiting, change: &dyn Fn(&mut Vec<PeriodicFlow>, &mut Vec<Placed>)| {
+            let (mut flows, mut placed) = (flows.clone(), right.clone());
+            change(&mut flows, &mut placed);
+            let why = check(&network, &flows, &placed, waiting).expect_err("it is wrong");
+            assert!(why.contains(&format!("rule {rule}:")), "{rule}: {why}");
+        };
     let allowed = Waiting::Allowed;
     broken(1, allowed, &|_, placed| placed[0].starts[0] = Span::from_ns(25));
     broken(2, allowed, &|_, placed| placed[0].starts[0] = Span::from_ns(10));
@@ -203,20 +204,21 @@ fn the_checker_finds_gates_that_are_open_at_another_time() {
 #[test]
 fn a_refusal_says_what_is_in_the_way() {
     let (network, mut flows, _) = small();
-    let refused = |flows: &[Flow]| synthesize(&network, flows, Waiting::Allowed).expect_err("no");
+    let refused =
+        |flows: &[PeriodicFlow]| synthesize(&network, flows, Waiting::Allowed).expect_err("no");
     flows[0].deadline = Span::from_ns(2_059);
     let why = Obstacle::Path { hop: 1, takes: Span::from_ns(2_060) };
     assert_eq!(refused(&flows), Refusal { flow: 0, why, is_proven: true });
     // Eleven windows of 1,000 ns do not fit in 10 µs; ten do not either: frames are queued before.
-    let flow = Flow { deadline: Span::from_us(30), ..flows[1].clone() };
+    let flow = PeriodicFlow { deadline: Span::from_us(30), ..flows[1].clone() };
     let refusal = refused(&vec![flow.clone(); 11]);
     assert!(matches!(refusal.why, Obstacle::Overload { port: 0, .. }) && refusal.is_proven);
-    let slow = Flow { period: Span::from_ns(14_300), ..flow.clone() };
+    let slow = PeriodicFlow { period: Span::from_ns(14_300), ..flow.clone() };
     let refusal = refused(&[flow, slow]);
     assert_eq!(refusal.why, Obstacle::Pair { port: 0, other: 0 });
     confirm(
         &network,
-        &[flows[1].clone(), Flow { period: Span::from_ns(14_300), ..flows[1].clone() }],
+        &[flows[1].clone(), PeriodicFlow { period: Span::from_ns(14_300), ..flows[1].clone() }],
         &refusal,
     )
     .expect("100 ns divide both periods");

@@ -73,7 +73,7 @@ impl Finder<'_> {
         let places = path.iter().map(|row| self.place(timing, *row));
         let mut places: Vec<String> = places.collect();
         places.dedup();
-        places.join(" → ")
+        shortened(places).join(" → ")
     }
 
     fn culprits(&self) -> Vec<Diagnostic> {
@@ -289,5 +289,31 @@ impl Finder<'_> {
             }
         }
         found
+    }
+}
+/// How many places of a path are said at its begin and at its end.
+const PLACES_MAX: usize = 12;
+
+/// The begin and the end of a long path, with how many places are between them.
+fn shortened(mut places: Vec<String>) -> Vec<String> {
+    if let Some(more) = places.len().checked_sub(2 * PLACES_MAX + 1) {
+        let between = PLACES_MAX..=PLACES_MAX + more;
+        places.splice(between, [format!("({} more)", more + 1)]);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PLACES_MAX, shortened};
+
+    #[test]
+    fn of_a_long_path_the_begin_and_the_end_are_said() {
+        let path = |count: usize| (0..count).map(|place| place.to_string()).collect::<Vec<_>>();
+        assert_eq!(shortened(path(2 * PLACES_MAX)), path(2 * PLACES_MAX));
+        let said = shortened(path(1_000));
+        assert_eq!(said.len(), 2 * PLACES_MAX + 1);
+        assert_eq!(said[PLACES_MAX - 1..=PLACES_MAX + 1], ["11", "(976 more)", "988"]);
+        assert_eq!(shortened(path(2 * PLACES_MAX + 1))[PLACES_MAX], "(1 more)");
     }
 }

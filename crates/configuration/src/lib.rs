@@ -1,0 +1,111 @@
+//! From a plan to what management writes to the network's devices: instance data of the YANG
+//! modules of IEEE 802.1Q (802.1Qcw-2023, 802.1Qdx-2024) for bridges, and of IEEE 802.1DC-2024 for
+//! hosts, as JSON (RFC 7951) and XML (RFC 7950).
+//!
+//! For each port: its interface; for each traffic class how frames are selected, with the idleSlope
+//! of credit-based shapers; the gate control list; for bridges also which priority belongs to which
+//! class. Pure: the same plan gives the same text.
+//!
+//! What a device can do at most is not known here. The leaves `supported-list-max`,
+//! `supported-cycle-max` and `supported-interval-max`, which the modules compare the rest with, say
+//! what the plan needs; a device for which they are read-only refuses a plan that needs more.
+
+mod classes;
+mod element;
+mod gates;
+mod json;
+mod module;
+mod port;
+mod xml;
+
+use element::{Element, InstanceValue};
+use module::Module;
+use onbeat_model::plan::Plan;
+use onbeat_model::system::{NodeId, NodeKind, System};
+
+/// What one bridge or host is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Which.
+    pub node: NodeId,
+    /// Its name, that of the node.
+    pub name: String,
+    /// The configuration as RFC 7951 has it. Ends with a line feed.
+    pub json: String,
+    /// The same as a NETCONF server takes it within `config` (RFC 6241 7.2): one element,
+    /// `interfaces`. Ends with a line feed.
+    pub xml: String,
+    /// What the plan wants of the device and the configuration does not say, each for a person:
+    /// names the port.
+    pub unsaid: Vec<String>,
+}
+
+/// Why a port's gates cannot be configured so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inexpressible {
+    /// A device has one administrative list (802.1Q-2022 12.29.1.2).
+    #[error("{port} has {count} gate control lists one after another, and a device takes one")]
+    SeveralLists {
+        /// The port with its node's name.
+        port: String,
+        /// How many.
+        count: usize,
+    },
+    /// AdminCycleTime is a rational number of seconds, of two 32-bit numbers (802.1Q-2022 12.29.1).
+    #[error("the gates of {port} have a cycle of {ns} ns, which no AdminCycleTime expresses")]
+    Cycle {
+        /// The port with its node's name.
+        port: String,
+        /// The cycle in nanoseconds.
+        ns: i64,
+    },
+    /// AdminBaseTime is not negative (802.1Q-2022 12.29.1).
+    #[error("the gates of {port} begin {ns} ns before the epoch")]
+    Base {
+        /// The port with its node's name.
+        port: String,
+        /// By how much, in nanoseconds.
+        ns: u64,
+    },
+}
+
+/// The configuration of every bridge, in the order of the nodes. `plan` is one of `system`.
+///
+/// # Errors
+/// The first port whose gates no configuration expresses.
+pub fn bridges(system: &System, plan: &Plan) -> Result<Vec<Device>, Inexpressible> {
+    devices(system, plan, |kind| matches!(kind, NodeKind::Bridge(_)))
+}
+
+/// The configuration of every host, in the order of the nodes. `plan` is one of `system`. For hosts
+/// that are network systems of IEEE 802.1DC; others are set by commands.
+///
+/// # Errors
+/// The first port whose gates no configuration expresses.
+pub fn hosts(system: &System, plan: &Plan) -> Result<Vec<Device>, Inexpressible> {
+    devices(system, plan, |kind| matches!(kind, NodeKind::Host(_)))
+}
+
+fn devices(
+    system: &System,
+    plan: &Plan,
+    of_kind: fn(&NodeKind) -> bool,
+) -> Result<Vec<Device>, Inexpressible> {
+    let nodes = (0..).map(NodeId).zip(&system.nodes);
+    nodes.filter(|(_, node)| of_kind(&node.kind)).map(|(id, _)| device(system, plan, id)).collect()
+}
+
+fn device(system: &System, plan: &Plan, id: NodeId) -> Result<Device, Inexpressible> {
+    let node = system.node(id);
+    let mut unsaid = Vec::new();
+    let interfaces = node.ports.iter().map(|port| {
+        let interface = port::interface(system, plan, *port)?;
+        unsaid.extend(interface.unsaid);
+        Ok(interface.fields)
+    });
+    let interfaces = InstanceValue::List(interfaces.collect::<Result<_, Inexpressible>>()?);
+    let list = Element::new(Module::Interfaces, "interface", interfaces);
+    let root = Element::new(Module::Interfaces, "interfaces", InstanceValue::Fields(vec![list]));
+    let (json, xml) = (json::text(&root), xml::text(&root));
+    Ok(Device { node: id, name: node.name.clone(), json, xml, unsaid })
+}

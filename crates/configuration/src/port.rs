@@ -1,0 +1,143 @@
+//! One port: its interface, and on it what the plan asks of it.
+
+use crate::classes::Classes;
+use crate::element::{Element, InstanceValue};
+use crate::module::Module;
+use crate::{Inexpressible, gates};
+use onbeat_model::plan::Plan;
+use onbeat_model::port::{PortSettings, QUEUES, Selection};
+use onbeat_model::system::{NodeKind, PortId, System};
+
+/// The leaves of `traffic-class-table`, by priority.
+const PRIORITIES: [&str; 8] = [
+    "priority0",
+    "priority1",
+    "priority2",
+    "priority3",
+    "priority4",
+    "priority5",
+    "priority6",
+    "priority7",
+];
+
+/// An entry of the list of interfaces.
+pub(crate) struct PortInterface {
+    /// The nodes of the entry.
+    pub(crate) fields: Vec<Element>,
+    /// What they do not say.
+    pub(crate) unsaid: Vec<String>,
+}
+
+/// The interface of a port.
+pub(crate) fn interface(
+    system: &System,
+    plan: &Plan,
+    id: PortId,
+) -> Result<PortInterface, Inexpressible> {
+    let (port, label) = (system.port(id), system.port_label(id));
+    let settings = plan.ports.get(id.index()).map_or(&port.settings, |planned| &planned.settings);
+    let field = |name, value| Element::new(Module::Interfaces, name, value);
+    let ethernet = InstanceValue::Identity(Module::InterfaceTypes, "ethernetCsmacd");
+    let mut fields =
+        vec![field("name", InstanceValue::Text(port.name.clone())), field("type", ethernet)];
+    let mut unsaid = unsaid(&label, settings);
+    match system.node(port.node).kind {
+        NodeKind::Bridge(_) => {
+            let classes = Classes::of(system, plan, id);
+            unsaid.extend(classes.torn.iter().map(|priority| {
+                format!("{label}: frames of priority {priority} are to be of more than one class")
+            }));
+            let mut of_port = vec![
+                traffic_classes(&classes),
+                algorithms(Module::Bridge, settings),
+                gates::table(Module::BridgeGates, &label, &settings.gates)?,
+            ];
+            of_port.extend(shapers(Module::BridgeShapers, settings));
+            let of_port = InstanceValue::Fields(of_port);
+            fields.push(Element::new(Module::Bridge, "bridge-port", of_port));
+        }
+        NodeKind::Host(_) => {
+            let quality = InstanceValue::Fields(vec![algorithms(Module::Interface, settings)]);
+            fields.push(Element::new(Module::Interface, "gfqos-ifc", quality));
+            fields.push(gates::table(Module::InterfaceGates, &label, &settings.gates)?);
+            fields.extend(shapers(Module::InterfaceShapers, settings));
+        }
+    }
+    Ok(PortInterface { fields, unsaid })
+}
+
+/// The traffic class of each priority (802.1Q-2022 12.6.3).
+fn traffic_classes(classes: &Classes) -> Element {
+    let field = |name, value| Element::new(Module::Bridge, name, value);
+    let number = |name, number: u8| field(name, InstanceValue::Number(number.into()));
+    let mut table = vec![number("number-of-traffic-classes", QUEUES as u8)];
+    table.extend(PRIORITIES.iter().zip(classes.of_priority).map(|(name, of)| number(name, of)));
+    let table = field("traffic-class-table", InstanceValue::Fields(table));
+    field("traffic-class", InstanceValue::Fields(vec![table]))
+}
+
+/// How each class selects what it sends (802.1Q-2022 12.20.2, Table 8-6).
+fn algorithms(module: Module, settings: &PortSettings) -> Element {
+    let field = |name, value| Element::new(module, name, value);
+    let entries = settings.selection.iter().zip(0..).map(|(selection, class)| {
+        let algorithm = match selection {
+            Selection::StrictPriority => "strict-priority",
+            Selection::CreditBased { .. } => "credit-based-shaper",
+            Selection::Asynchronous => "asynchronous-traffic-shaping",
+        };
+        let algorithm = InstanceValue::Identity(Module::Types, algorithm);
+        vec![
+            field("traffic-class", InstanceValue::Number(class)),
+            field("transmission-selection-algorithm", algorithm),
+        ]
+    });
+    let map = field("transmission-selection-algorithm-map", InstanceValue::List(entries.collect()));
+    field("transmission-selection-algorithm-table", InstanceValue::Fields(vec![map]))
+}
+
+/// The idleSlope of each class that has one (802.1Q-2022 34.3, 802.1Qdx-2024 12.20.1), in bits per
+/// second: a plan's slope is operIdleSlope, which is adminIdleSlope unless the reservation protocol
+/// is in operation; then adminIdleSlope has no effect.
+fn shapers(module: Module, settings: &PortSettings) -> Option<Element> {
+    let field = |name, value| Element::new(module, name, value);
+    let entries = settings.selection.iter().zip(0..).filter_map(|(selection, class)| {
+        let Selection::CreditBased { idle_slope } = selection else { return None };
+        Some(vec![
+            field("traffic-class", InstanceValue::Number(class)),
+            field("admin-idle-slope", InstanceValue::Large(idle_slope.as_bps())),
+        ])
+    });
+    let entries: Vec<_> = entries.collect();
+    if entries.is_empty() {
+        return None;
+    }
+    let table = field("cbsa-parameter-table", InstanceValue::List(entries));
+    Some(field("cbsa", InstanceValue::Fields(vec![table])))
+}
+
+/// What a port is to do that its interface does not say.
+fn unsaid(label: &str, settings: &PortSettings) -> Vec<String> {
+    let mut unsaid = Vec::new();
+    let queues = |of: &dyn Fn(usize) -> bool| numbers((0..QUEUES).filter(|queue| of(*queue)));
+    let preemptable = queues(&|queue| settings.preemptable & (1 << queue) != 0);
+    if !preemptable.is_empty() {
+        unsaid.push(format!("{label}: frames of queues {preemptable} are preemptable"));
+    }
+    let asynchronous = queues(&|queue| settings.selection[queue] == Selection::Asynchronous);
+    if !asynchronous.is_empty() {
+        unsaid.push(format!("{label}: queues {asynchronous} have schedulers for their streams"));
+    }
+    if let Some(vlans) = &settings.vlans {
+        let vlans = numbers(vlans.iter().map(|vlan| usize::from(*vlan)));
+        unsaid.push(format!("{label}: only frames of VLANs {vlans} leave here"));
+    }
+    // Gates of the standard always are (802.1Q-2022 8.6.8.4).
+    if settings.gates.iter().any(|list| !list.length_aware) {
+        unsaid.push(format!("{label}: a frame may start though its gate closes before its end"));
+    }
+    unsaid
+}
+
+fn numbers(all: impl Iterator<Item = usize>) -> String {
+    all.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+}
