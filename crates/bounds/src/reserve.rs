@@ -244,7 +244,7 @@ fn overload(
 ) -> Diagnostic {
     let mut streams: Vec<_> = (0..system.channels.len() as u32)
         .map(ChannelId)
-        .filter(|id| plan.channel(*id).protected)
+        .filter(|id| plan.channel(*id).protected && system.channel(*id).class != Class::Scheduled)
         .filter(|id| plan.channel(*id).paths.iter().flatten().any(|p| *p == port))
         .collect();
     streams.sort_by_key(|id| (Reverse(plan.channel(*id).reserved_rate), *id));

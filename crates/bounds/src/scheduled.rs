@@ -36,6 +36,15 @@ fn error(system: &System, node: NodeId) -> Span {
     }
 }
 
+/// By how much a protocol may move a clock that it steers, while a frame waits for its window or is
+/// sent in it.
+fn steering(system: &System, node: NodeId) -> Span {
+    match system.synchronisation.as_ref().is_some_and(|synchronisation| synchronisation.in_run) {
+        true => error(system, node) * 2,
+        false => Span::ZERO,
+    }
+}
+
 /// What a time on the wire is at most by a clock.
 fn by_clock(time: Span, clock: &ClockError) -> Span {
     if clock.drift_ppb == 0 && clock.wander == Span::ZERO {
@@ -69,8 +78,13 @@ fn written(system: &System, channel: &Channel) -> Option<Span> {
     }
 }
 
-/// How long before its launch time a frame may be written: as long as its stack takes at most, and
-/// what the talker waits. A modelled talker is on time; who is not told when to write may just have
+/// How long before its launch time a message is written at the latest: as long as its stack takes,
+/// and as much as the talker's clock may be moved meanwhile.
+fn lead(system: &System, channel: &Channel) -> Span {
+    stack_tx(system, channel.talker)[1] + steering(system, channel.talker)
+}
+
+/// How long a message may wait for its launch time beside that. A modelled talker is on time; who is not told when to write may just have
 /// missed a launch time, with all that the rate limit lets it write at once before it.
 fn waits(system: &System, channel: &Channel) -> Span {
     let talker = system.node(channel.talker);
@@ -82,6 +96,11 @@ fn waits(system: &System, channel: &Channel) -> Span {
             by_clock(channel.interval + channel.tolerance(), &talker.clock) + (most - least)
         }
     }
+}
+
+/// An instant within an interval.
+fn within(at: i64, interval: Span) -> Span {
+    Span::from_ns(at.rem_euclid(interval.as_ns()))
 }
 
 /// The ports, as the synthesis sees them.
@@ -121,30 +140,29 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
         }
     }
     let hop = |port: &PortId| {
-        let rate = system.link_of(*port).rate;
-        let clock = &system.node(system.port(*port).node).clock;
+        let (rate, node) = (system.link_of(*port).rate, system.port(*port).node);
+        let window = by_clock(rate.time_for(frame::on_wire(octets)), &system.node(node).clock);
         FlowHop {
             port: port.index(),
             after: before.get(port).copied(),
             sent: rate.time_for(frame::PREAMBLE + octets),
-            occupies: by_clock(rate.time_for(frame::on_wire(octets)), clock),
+            occupies: window + steering(system, node),
         }
     };
-    let [_, stack] = stack_tx(system, channel.talker);
+    let lead = lead(system, channel);
     let received = channel.listeners.iter().map(|to| stack_rx(system, *to)[1]);
     let received = received.max().unwrap_or_default();
     // A clock that errs reads the launch time a little late.
     let late = match error(system, channel.talker) {
         Span::ZERO => Span::ZERO,
-        _ => ROUNDING,
+        _ => ROUNDING + steering(system, channel.talker),
     };
     PeriodicFlow {
         period: channel.interval,
-        release: written(system, channel).map(|written| {
-            Span::from_ns((written + stack).as_ns().rem_euclid(channel.interval.as_ns()))
-        }),
+        release: written(system, channel)
+            .map(|written| within((written + lead).as_ns(), channel.interval)),
         ready: [Span::ZERO, late],
-        deadline: channel.fixed_delay - stack - received,
+        deadline: channel.fixed_delay - lead - received,
         jitter: None,
         hops: tree.iter().map(hop).collect(),
     }
@@ -181,7 +199,8 @@ pub(crate) fn schedule(
         Err(refusal) => return (HashMap::new(), vec![refused(system, &ids, &flows, &refusal)]),
     };
     for ((id, flow), placed) in ids.iter().zip(&flows).zip(&placed) {
-        channels[id.index()].launch = Some(launch(flow, placed));
+        let lead = lead(system, system.channel(*id));
+        channels[id.index()].launch = Some(launch(flow, placed, lead));
     }
     let gates = (0..network.ports.len()).filter_map(|port| {
         let list = synthesis::gate_list(&network, &flows, &placed, port)?;
@@ -190,7 +209,7 @@ pub(crate) fn schedule(
     (gates.collect(), Vec::new())
 }
 
-fn launch(flow: &PeriodicFlow, placed: &Placed) -> Launch {
+fn launch(flow: &PeriodicFlow, placed: &Placed, lead: Span) -> Launch {
     let window = |(hop, start): (&FlowHop, &Span)| PortWindow {
         port: PortId(hop.port as u32),
         start: *start,
@@ -198,6 +217,7 @@ fn launch(flow: &PeriodicFlow, placed: &Placed) -> Launch {
     };
     Launch {
         at: placed.release,
+        write: within((placed.release - lead).as_ns(), flow.period),
         windows: flow.hops.iter().zip(&placed.starts).map(window).collect(),
     }
 }
@@ -354,6 +374,7 @@ fn bound(
         }
     };
     add(format!("stack of {}", from.name), stack_most);
+    add(format!("steering of the clock of {}", from.name), steering(system, channel.talker));
     let waits = waits(system, channel);
     add(format!("launch time at {}", from.name), waits);
     let mut at = launch.at;

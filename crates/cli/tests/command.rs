@@ -215,10 +215,11 @@ fn a_program_on_an_interface_reads_the_deployed_table_of_its_host() {
         run(&["plan", ".", "--deploy", "tables"], system.path(), 0);
     }
     let tables = system.path().join("tables");
-    let all: Vec<String> = ["a", "b"]
-        .iter()
-        .flat_map(|node| ["channels", "yang.json", "yang.xml"].map(|kind| format!("{node}.{kind}")))
-        .collect();
+    let mut all = vec!["a.channels".to_owned(), "b.channels".to_owned()];
+    for node in ["a", "b", "s"] {
+        all.extend(["json", "xml"].map(|kind| format!("{node}.yang.{kind}")));
+    }
+    all.sort();
     assert_eq!(names(&tables), all);
     let configured = std::fs::read_to_string(tables.join("a.yang.json")).expect("a configuration");
     let configured: serde_json::Value = serde_json::from_str(&configured).expect("JSON");

@@ -223,7 +223,7 @@ fn the_robot_arm_whose_tasks_have_offsets_is_scheduled_to_the_microsecond() {
     assert_eq!(number(&launch["windows"][0], "start_ns"), 17_000);
     let port = plan["ports"].as_array().expect("ports").iter().find(|p| p["port"] == "sensor.p1");
     let gates = &port.expect("the port")["gates"][0];
-    assert_eq!(number(gates, "cycle_time_ns"), 1_000_000);
+    assert_eq!(number(gates, "cycle_ns"), 1_000_000);
 }
 
 #[test]

@@ -173,3 +173,36 @@ fn equal_seeds_give_equal_records_and_real_time_is_refused() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("OB3005"), "{said}");
 }
+
+#[test]
+fn scheduled_frames_keep_their_windows_while_gptp_steers_the_gates() {
+    // Two scheduled channels over two bridges; a window that is missed costs an interval.
+    let mut text = "format = 1\nname = \"cell\"\n[run]\nduration_ms = 3000\n\
+        [synchronisation]\ngrandmaster = \"c\"\nin_run = true\n"
+        .to_owned();
+    for host in ["a", "b", "c"] {
+        text += &format!("[[host]]\nname = \"{host}\"\n");
+    }
+    text += "[[bridge]]\nname = \"s\"\nforwarding_ns = 3000\n";
+    text += "[[bridge]]\nname = \"t\"\nforwarding_ns = 3000\n";
+    for (one, other) in [("a", "s"), ("b", "s"), ("s", "t"), ("t", "c")] {
+        text += &format!("[[link]]\nends = [\"{one}\", \"{other}\"]\nrate_mbps = 100\n");
+    }
+    for (number, talker, interval) in [(1, "a", 1_000_000), (2, "b", 500_000)] {
+        text += &format!(
+            "[[channel]]\nname = \"x{number}\"\ndestination = \"91:e0:f0:00:fe:0{number}\"\n\
+             stream_id = {number}\nclass = \"scheduled\"\nsize_octets = 100\n\
+             interval_ns = {interval}\nfixed_delay_us = 300\ntalker = \"{talker}\"\n\
+             listeners = [\"c\"]\n"
+        );
+    }
+    let system = TestSystem::new(&text);
+    for verb in ["run", "simulate"] {
+        let seen = results(&[verb, "."], system.path(), 0);
+        assert!(number(clock(&seen, "s"), "before.error_ns") > 0, "{seen:#}");
+        let all = seen["runs"][0]["channels"].as_array().or(seen["flows"].as_array());
+        for channel in all.expect("channels") {
+            assert_eq!(channel["verdict"], "kept", "{channel:#}");
+        }
+    }
+}

@@ -46,8 +46,17 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         clocks::withhold(premise.as_deref(), &mut channel.verdict, &mut channel.verdict_reason);
     }
     let mut chains = chains::all(system, plan, log, &joined, &channels, &reached);
-    for chain in &mut chains {
-        clocks::withhold(premise.as_deref(), &mut chain.verdict, &mut chain.verdict_reason);
+    for (described, chain) in system.chains.iter().zip(&mut chains) {
+        // A channel that is written to at another time than described is not judged, nor is this.
+        let off_phase = described.channels.iter().find_map(|id| {
+            verdict::off_phase(system.channel(*id), plan.channel(*id), &joined[id.index()])
+        });
+        let premise = premise.as_ref().or(off_phase.as_ref());
+        clocks::withhold(
+            premise.map(String::as_str),
+            &mut chain.verdict,
+            &mut chain.verdict_reason,
+        );
     }
     Ok(RunResult {
         scenario: log.scenario.clone(),

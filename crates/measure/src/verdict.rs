@@ -103,7 +103,11 @@ pub(crate) fn channel(
 
 /// Which message was written at another time than the description says of a scheduled channel: its
 /// bound counts with that.
-fn off_phase(described: &Channel, plan: &ChannelPlan, joined: &Joined) -> Option<String> {
+pub(crate) fn off_phase(
+    described: &Channel,
+    plan: &ChannelPlan,
+    joined: &Joined,
+) -> Option<String> {
     let jitter = described.phase_jitter.filter(|_| plan.launch.is_some())?;
     let late = |message: &Message| {
         let since = (message.talker?.capture? - SyncedTime::ZERO - described.phase).as_ns();

@@ -1,7 +1,7 @@
 //! The plan's vocabulary: what crate `plan` computes and the engines, the report and the CLI read.
 
 use crate::port::{PortSettings, QUEUES, Selection};
-use crate::system::{ChannelId, Class, NodeKind, NoiseId, PortId, StreamIndex, System};
+use crate::system::{ChannelId, Class, NoiseId, PortId, StreamIndex, System};
 use crate::time::Span;
 use crate::units::BitRate;
 use std::collections::HashSet;
@@ -36,13 +36,8 @@ impl Plan {
     /// When a modelled talker of a channel first writes, by its clock: as described, or just in
     /// time for the channel's launch time.
     pub fn phase(&self, system: &System, id: ChannelId) -> Span {
-        let channel = system.channel(id);
-        let Some(launch) = &self.channel(id).launch else { return channel.phase };
-        let stack = match &system.node(channel.talker).kind {
-            NodeKind::Host(host) => host.stack_tx.max(),
-            NodeKind::Bridge(_) => Span::ZERO,
-        };
-        Span::from_ns((launch.at - stack).as_ns().rem_euclid(channel.interval.as_ns()))
+        let launch = self.channel(id).launch.as_ref();
+        launch.map_or(system.channel(id).phase, |launch| launch.write)
     }
     /// The plan of one stream.
     pub fn stream(&self, id: StreamIndex) -> &StreamPlan {
@@ -79,6 +74,9 @@ pub struct Launch {
     /// interval of the channel. What its program writes in between waits for it in the talker's
     /// stack; at each launch time one frame leaves. Less than an interval.
     pub at: Span,
+    /// When a message has to be written at the latest to leave at the launch time, by the talker's
+    /// clock. Less than an interval.
+    pub write: Span,
     /// At each port of the tree, the talker's first.
     pub windows: Vec<PortWindow>,
 }
