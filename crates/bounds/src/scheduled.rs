@@ -84,8 +84,9 @@ fn lead(system: &System, channel: &Channel) -> Span {
     stack_tx(system, channel.talker)[1] + steering(system, channel.talker)
 }
 
-/// How long a message may wait for its launch time beside that. A modelled talker is on time; who is not told when to write may just have
-/// missed a launch time, with all that the rate limit lets it write at once before it.
+/// How long a message may wait for its launch time beside that. A modelled talker is on time; who
+/// is not told when to write may just have missed a launch time, with all that the rate limit lets
+/// it write at once before it.
 fn waits(system: &System, channel: &Channel) -> Span {
     let talker = system.node(channel.talker);
     match (system.has_program(channel.talker), channel.phase_jitter) {
