@@ -515,6 +515,7 @@ pub(super) struct Channel {
     pub(super) phase_ns: Option<At<i64>>,
     /// Of a program that writes in each interval at the phase: by how much later at most. The plan
     /// then puts its launch time behind that.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) phase_jitter_ns: Option<At<i64>>,
 }
 
