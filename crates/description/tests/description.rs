@@ -267,17 +267,39 @@ fn the_committed_schema_is_the_one_that_the_types_give() {
 }
 
 #[test]
-fn every_key_of_the_schema_is_documented() {
+fn every_key_of_the_schema_is_documented_and_in_the_file_with_every_key() {
     let schema: serde_json::Value =
         serde_json::from_str(&onbeat_description::schema()).expect("the schema is JSON");
     let documented = fs::read_to_string(root().join("docs/description.md")).expect("it is there");
+    let keys = all_keys();
+    let is_apart = |c: char| !c.is_alphanumeric() && c != '_';
+    let words: Vec<&str> = keys.split(is_apart).collect();
     let tables = schema["$defs"].as_object().expect("definitions").values().chain([&schema]);
     for table in tables {
         for key in table["properties"].as_object().into_iter().flat_map(|p| p.keys()) {
             assert!(documented.contains(&format!("`{key}`")), "{key} is not documented");
+            let (stem, unit) = key.rsplit_once('_').unwrap_or((key, ""));
+            let is_quantity = UNITS.contains(&unit);
+            let is_old = OLD_NAMES.iter().any(|[_, old]| old.contains(&format!("{key} ")));
+            let is_used = is_old
+                || IN_FILES_OF_THEIR_OWN.contains(&&**key)
+                || words.iter().any(|word| match word.rsplit_once('_') {
+                    Some((of_word, unit)) if is_quantity => {
+                        of_word == stem && UNITS.contains(&unit)
+                    }
+                    _ => word == key,
+                });
+            assert!(is_used, "{key} is in every-key.toml in no unit");
         }
     }
 }
+
+/// Keys that name a file; other tests have them.
+const IN_FILES_OF_THEIR_OWN: [&str; 2] = ["manifest", "trace_file"];
+
+/// How keys of one quantity end.
+const UNITS: [&str; 12] =
+    ["ns", "us", "ms", "s", "bps", "kbps", "mbps", "gbps", "hz", "octets", "ppb", "ppm"];
 
 #[test]
 fn the_examples_of_the_documentation_make_a_right_description() {
