@@ -131,7 +131,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     let mut routes = Routes::new(system);
     let paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
     let streams = system.streams.iter();
-    let streams = streams
+    let streams: Vec<StreamPlan> = streams
         .map(|s| StreamPlan { paths: routes.of_stream(s), ..StreamPlan::default() })
         .collect();
     let noise = system.noise.iter().map(|n| routes.of_noise(n)).collect();
@@ -153,7 +153,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
             launch: None,
         })
         .collect();
-    let (gates, unscheduled) = scheduled::schedule(system, &mut channels);
+    let (gates, unscheduled) = scheduled::schedule(system, &mut channels, &streams);
     let (ports, refused) = reserve::reserve(system, &mut channels, gates);
     let plan = Plan { protected, channels, noise, tcp, streams, ports, ..Plan::default() };
     let hindrances = srp::hindrances(system, &plan);

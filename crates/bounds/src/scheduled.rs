@@ -1,46 +1,33 @@
 //! Scheduled channels: the gates that they need on their trees, and what these promise.
 
-use crate::analysis::bound::{clocks_late_and_early, longest_run};
+use crate::analysis::bound::clocks_late_and_early;
+use crate::analysis::windows::{ROUNDING, clock_error};
 use crate::synthesis::{
     self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting,
 };
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
-use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Launch, Plan, PortWindow};
-use onbeat_model::port::{GateControl, GateEntry, QUEUES};
-use onbeat_model::system::{Channel, ChannelId, Class, NodeId, NodeKind, PortId, System};
+use onbeat_model::limits;
+use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Launch, Plan, PortWindow, StreamPlan};
+use onbeat_model::port::{GateControl, GateEntry, QUEUES, Selection};
+use onbeat_model::stream::Stream;
+use onbeat_model::system::{
+    Channel, ChannelId, Class, Host, NodeId, NodeKind, PortId, System, rate_tolerance,
+};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
 use std::collections::HashMap;
 
-/// A clock's instants are whole nanoseconds: readings of one that errs are rounded.
-const ROUNDING: Span = Span::from_ns(2);
-/// The most entries of a port's gate control list, as of a description.
-pub(crate) const ENTRIES_MAX: usize = 1_024;
 /// How many channels a refusal names.
 const NAMED_MAX: usize = 8;
 /// The longest frame on the wire, with preamble and gap.
 const LONGEST: Octets = frame::on_wire(frame::MAX_TAGGED);
 
-/// Whether a channel has windows, if anything is protected.
-pub(crate) fn is_scheduled(channel: &Channel) -> bool {
-    channel.reserve && channel.class == Class::Scheduled
-}
-
-/// By how much a node's clock may be wrong until the longest run is over.
-fn error(system: &System, node: NodeId) -> Span {
-    let end = NetTime::ZERO + longest_run(system) + Span::from_s(1);
-    match system.node(node).clock.max_abs(end) {
-        Span::ZERO => Span::ZERO,
-        error => error + ROUNDING,
-    }
-}
-
 /// By how much a protocol may move a clock that it steers, while a frame waits for its window or is
 /// sent in it.
 fn steering(system: &System, node: NodeId) -> Span {
     match system.synchronisation.as_ref().is_some_and(|synchronisation| synchronisation.in_run) {
-        true => error(system, node) * 2,
+        true => clock_error(system, node) * 2,
         false => Span::ZERO,
     }
 }
@@ -55,25 +42,25 @@ fn by_clock(time: Span, clock: &ClockError) -> Span {
     Span::from_ns(i64::try_from(scaled).expect("a frame takes less than hours")) + ROUNDING
 }
 
-/// The stack of a host, or nothing.
-fn stack_tx(system: &System, node: NodeId) -> [Span; 2] {
-    match &system.node(node).kind {
-        NodeKind::Host(host) => [host.stack_tx.min(), host.stack_tx.max()],
-        NodeKind::Bridge(_) => [Span::ZERO; 2],
-    }
+/// The host that talks or listens.
+fn host(system: &System, node: NodeId) -> &Host {
+    let NodeKind::Host(host) = &system.node(node).kind else {
+        unreachable!("who talks or listens is a host")
+    };
+    host
 }
 
-fn stack_rx(system: &System, node: NodeId) -> [Span; 2] {
-    match &system.node(node).kind {
-        NodeKind::Host(host) => [host.stack_rx.min(), host.stack_rx.max()],
-        NodeKind::Bridge(_) => [Span::ZERO; 2],
-    }
+/// By how much later than its phase a program writes, if the description says so and that leaves
+/// no interval in which it may write twice: the rate limit lets it be early.
+fn told(channel: &Channel) -> Option<Span> {
+    let early = rate_tolerance(channel.interval, 1);
+    channel.phase_jitter.filter(|jitter| *jitter + early < channel.interval)
 }
 
 /// When it is written to in each interval at the latest, if the description says so.
 fn written(system: &System, channel: &Channel) -> Option<Span> {
     match system.has_program(channel.talker) {
-        true => channel.phase_jitter.map(|jitter| channel.phase + jitter),
+        true => told(channel).map(|jitter| channel.phase + jitter),
         false => (channel.phase > Span::ZERO).then_some(channel.phase),
     }
 }
@@ -81,21 +68,38 @@ fn written(system: &System, channel: &Channel) -> Option<Span> {
 /// How long before its launch time a message is written at the latest: as long as its stack takes,
 /// and as much as the talker's clock may be moved meanwhile.
 fn lead(system: &System, channel: &Channel) -> Span {
-    stack_tx(system, channel.talker)[1] + steering(system, channel.talker)
+    host(system, channel.talker).stack_tx.max() + steering(system, channel.talker)
 }
 
 /// How long a message may wait for its launch time beside that. A modelled talker is on time; who
-/// is not told when to write may just have missed a launch time, with all that the rate limit lets
-/// it write at once before it.
+/// is not told when to write may just have missed a launch time. Before it in the stack are all
+/// that the rate limit lets a program write at once.
 fn waits(system: &System, channel: &Channel) -> Span {
     let talker = system.node(channel.talker);
-    match (system.has_program(channel.talker), channel.phase_jitter) {
+    match (system.has_program(channel.talker), told(channel)) {
         (false, _) => Span::ZERO,
-        (true, Some(jitter)) => jitter,
+        (true, Some(jitter)) => jitter + channel.tolerance() - rate_tolerance(channel.interval, 1),
         (true, None) => {
-            let [least, most] = stack_tx(system, channel.talker);
-            by_clock(channel.interval + channel.tolerance(), &talker.clock) + (most - least)
+            let stack = &host(system, channel.talker).stack_tx;
+            let interval = by_clock(channel.interval + channel.tolerance(), &talker.clock);
+            interval + (stack.max() - stack.min())
         }
+    }
+}
+
+/// How long a message takes from being written to its launch time at least. Who knows the launch
+/// time writes so early that its slowest frame is there in time; where that is an interval earlier
+/// than a fast one needs, this may leave at an earlier launch time.
+fn least_wait(system: &System, channel: &Channel) -> Span {
+    let stack = &host(system, channel.talker).stack_tx;
+    let is_modelled = !system.has_program(channel.talker);
+    let Some(jitter) = told(channel).or(is_modelled.then_some(Span::ZERO)) else {
+        return stack.min();
+    };
+    let earliest = lead(system, channel) + jitter;
+    match earliest - stack.min() < channel.interval {
+        true => stack.max(),
+        false => stack.min(),
     }
 }
 
@@ -107,7 +111,7 @@ fn within(at: i64, interval: Span) -> Span {
 /// The ports, as the synthesis sees them.
 fn network(system: &System) -> Network {
     let errors: Vec<Span> =
-        (0..system.nodes.len() as u32).map(|node| error(system, NodeId(node))).collect();
+        (0..system.nodes.len() as u32).map(|node| clock_error(system, NodeId(node))).collect();
     let egress = |id: PortId| {
         let (port, link) = (system.port(id), system.link_of(id));
         let (forwarding, cuts_through) = match &system.node(system.port(port.peer).node).kind {
@@ -122,7 +126,7 @@ fn network(system: &System) -> Network {
             clock_error: errors[port.node.index()],
             tick: Span::from_ns(1),
             queues: 1,
-            entries_max: ENTRIES_MAX,
+            entries_max: limits::GATE_ENTRIES,
         }
     };
     Network { ports: (0..system.ports.len() as u32).map(|port| egress(PortId(port))).collect() }
@@ -151,10 +155,10 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
         }
     };
     let lead = lead(system, channel);
-    let received = channel.listeners.iter().map(|to| stack_rx(system, *to)[1]);
+    let received = channel.listeners.iter().map(|to| host(system, *to).stack_rx.max());
     let received = received.max().unwrap_or_default();
     // A clock that errs reads the launch time a little late.
-    let late = match error(system, channel.talker) {
+    let late = match clock_error(system, channel.talker) {
         Span::ZERO => Span::ZERO,
         _ => ROUNDING + steering(system, channel.talker),
     };
@@ -174,19 +178,22 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
 pub(crate) fn schedule(
     system: &System,
     channels: &mut [ChannelPlan],
+    streams: &[StreamPlan],
 ) -> (HashMap<PortId, GateControl>, Vec<Diagnostic>) {
     let ids: Vec<ChannelId> = (0..)
         .map(ChannelId)
         .zip(&*channels)
         .zip(&system.channels)
-        .filter(|((_, planned), channel)| planned.protected && is_scheduled(channel))
+        .filter(|((_, planned), channel)| planned.protected && channel.class == Class::Scheduled)
         .map(|((id, _), _)| id)
         .collect();
     if ids.is_empty() {
         return (HashMap::new(), Vec::new());
     }
-    let hindrances: Vec<Diagnostic> =
-        ids.iter().filter_map(|id| hindrance(system, &channels[id.index()], *id)).collect();
+    let hindrances: Vec<Diagnostic> = ids
+        .iter()
+        .filter_map(|id| hindrance(system, &channels[id.index()], streams, *id))
+        .collect();
     if !hindrances.is_empty() {
         return (HashMap::new(), hindrances);
     }
@@ -203,10 +210,8 @@ pub(crate) fn schedule(
         let lead = lead(system, system.channel(*id));
         channels[id.index()].launch = Some(launch(flow, placed, lead));
     }
-    let gates = (0..network.ports.len()).filter_map(|port| {
-        let list = synthesis::gate_list(&network, &flows, &placed, port)?;
-        Some((PortId(port as u32), gate_control(&list)))
-    });
+    let lists = (0..).map(PortId).zip(synthesis::gate_lists(&network, &flows, &placed));
+    let gates = lists.filter_map(|(port, list)| Some((port, gate_control(&list?))));
     (gates.collect(), Vec::new())
 }
 
@@ -238,7 +243,12 @@ fn gate_control(list: &GateList) -> GateControl {
 }
 
 /// Why the plan can give a channel no windows, whatever the others.
-fn hindrance(system: &System, planned: &ChannelPlan, id: ChannelId) -> Option<Diagnostic> {
+fn hindrance(
+    system: &System,
+    planned: &ChannelPlan,
+    streams: &[StreamPlan],
+    id: ChannelId,
+) -> Option<Diagnostic> {
     let channel = system.channel(id);
     let refuse = |message: String, label: &str, help: &str| {
         Some(Diagnostic::error(codes::SCHEDULED, message, channel.origin, label).help(help))
@@ -257,12 +267,25 @@ fn hindrance(system: &System, planned: &ChannelPlan, id: ChannelId) -> Option<Di
         return refuse(message, "would need windows there", help);
     }
     let queue = Class::Scheduled.queue();
-    let shares = system.streams.iter().find(|stream| usize::from(stream.traffic_class) == queue);
-    if let Some(stream) = shares {
+    let intrudes = |(stream, planned): &(&Stream, &StreamPlan)| {
+        let mut ports = planned.paths.iter().flatten().flatten();
+        usize::from(stream.traffic_class) == queue && ports.any(|port| tree.contains(port))
+    };
+    if let Some((stream, _)) = system.streams.iter().zip(streams).find(intrudes) {
         let stream = &stream.name;
-        let message =
-            format!("scheduled channel `{name}`: stream `{stream}` is in queue {queue}, too");
+        let message = format!(
+            "scheduled channel `{name}`: stream `{stream}` is in queue {queue} of its ports, too"
+        );
         return refuse(message, "has queue 5 to itself", "give the stream another `traffic_class`");
+    }
+    let selects =
+        |port: &&PortId| system.port(**port).settings.selection[queue] != Selection::StrictPriority;
+    if let Some(port) = tree.iter().find(selects) {
+        let port = system.port_label(*port);
+        let message =
+            format!("scheduled channel `{name}`: queue {queue} of port {port} has a shaper");
+        let help = "remove the queue from the port's idleSlopes and from `asynchronous`";
+        return refuse(message, "must leave when its window opens", help);
     }
     if let Some(port) =
         tree.iter().find(|port| system.port(**port).settings.preemptable >> queue & 1 == 1)
@@ -283,6 +306,19 @@ fn refused(
     refusal: &Refusal,
 ) -> Diagnostic {
     let channel = system.channel(ids[refusal.flow]);
+    let (why, help) = obstacle(system, ids, flows, refusal);
+    let certain = if refusal.is_proven { "has no place" } else { "found no place" };
+    let message = format!("scheduled channel `{}` {certain}: {why}", channel.name);
+    Diagnostic::error(codes::SCHEDULED, message, channel.origin, "cannot be scheduled").help(help)
+}
+
+/// Why a channel found no place, and what to do.
+fn obstacle(
+    system: &System,
+    ids: &[ChannelId],
+    flows: &[PeriodicFlow],
+    refusal: &Refusal,
+) -> (String, &'static str) {
     let label = |port: usize| system.port_label(PortId(port as u32));
     let at = |hop: usize| label(flows[refusal.flow].hops[hop].port);
     let names = |of: &[usize]| {
@@ -297,17 +333,15 @@ fn refused(
         };
         shown.join(", ") + &more
     };
-    let name = &channel.name;
-    let certain = if refusal.is_proven { "has no place" } else { "found no place" };
-    let (why, help) = match &refusal.why {
+    match &refusal.why {
         Obstacle::Path { hop, takes } => (
             format!(
-                "alone it takes {takes} from its launch time behind port {}, and {} are left of \
-                 its fixed delay",
+                "alone it takes {takes} from its launch time behind port {}, and its stacks leave \
+                 {} of its fixed delay",
                 at(*hop),
-                flows[refusal.flow].deadline,
+                flows[refusal.flow].deadline.max(Span::ZERO),
             ),
-            "raise `fixed_delay_us`, or shorten the path",
+            "raise `fixed_delay_us`, or shorten the path or the stacks",
         ),
         Obstacle::Jitter { hop, varies } => {
             (format!("receipts behind port {} vary by {varies}", at(*hop)), "use better clocks")
@@ -337,17 +371,21 @@ fn refused(
             format!("port {} has no room for it beside {}", label(*port), names(flows)),
             "raise its fixed delay or its interval, or send less there",
         ),
-        Obstacle::Entries { port, entries } => (
-            format!(
-                "the gate control list of port {} would have {entries} entries, of at most \
-                 {ENTRIES_MAX}",
-                label(*port)
-            ),
-            "use intervals that divide one another",
-        ),
-    };
-    let message = format!("scheduled channel `{name}` {certain}: {why}");
-    Diagnostic::error(codes::SCHEDULED, message, channel.origin, "cannot be scheduled").help(help)
+        Obstacle::Entries { port, entries } => {
+            let entries = match entries {
+                Some(entries) => entries.to_string(),
+                None => "too many".to_owned(),
+            };
+            let (port, most) = (label(*port), limits::GATE_ENTRIES);
+            (
+                format!(
+                    "the gate control list of port {port} would have {entries} entries, of at \
+                     most {most}"
+                ),
+                "use intervals that divide one another",
+            )
+        }
+    }
 }
 
 /// What the windows promise: one bound per listener, by their clocks.
@@ -367,14 +405,14 @@ fn bound(
 ) -> Bound {
     let octets = frame::of_channel(channel.stream_data_length());
     let [from, to] = [channel.talker, listener].map(|id| system.node(id));
-    let [stack_least, stack_most] = stack_tx(system, channel.talker);
+    let (sends, receives) = (host(system, channel.talker), host(system, listener));
     let mut terms = Vec::new();
     let mut add = |what: String, span: Span| {
         if span != Span::ZERO {
             terms.push(BoundTerm { what, span });
         }
     };
-    add(format!("stack of {}", from.name), stack_most);
+    add(format!("stack of {}", from.name), sends.stack_tx.max());
     add(format!("steering of the clock of {}", from.name), steering(system, channel.talker));
     let waits = waits(system, channel);
     add(format!("launch time at {}", from.name), waits);
@@ -391,11 +429,10 @@ fn bound(
     let last = system.port(*path.last().expect("a way has ports")).node;
     let errors = match last == channel.talker {
         true => Span::ZERO,
-        false => error(system, channel.talker) + error(system, last),
+        false => clock_error(system, channel.talker) + clock_error(system, last),
     };
     add("clocks of the gates".to_owned(), errors);
-    let [received_least, received_most] = stack_rx(system, listener);
-    add(format!("stack of {}", to.name), received_most);
+    add(format!("stack of {}", to.name), receives.stack_rx.max());
     let total: Span = terms.iter().map(|term| term.span).sum();
     let (late, early) = clocks_late_and_early(system, &from.clock, &to.clock, total);
     if late != Span::ZERO {
@@ -404,10 +441,8 @@ fn bound(
             span: late,
         });
     }
-    // Who is told writes so early that its slowest frame is there in time.
-    let is_told = !system.has_program(channel.talker) || channel.phase_jitter.is_some();
-    let least = if is_told { stack_most } else { stack_least };
-    let best = least + (at - launch.at) - errors + received_least - early;
+    let on_the_way = at - launch.at - errors + receives.stack_rx.min();
+    let best = least_wait(system, channel) + on_the_way - early;
     Bound { terms, best: best.max(Span::ZERO) }
 }
 

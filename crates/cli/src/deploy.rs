@@ -34,8 +34,16 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
     if tables.is_empty() {
         bail!("no host has a channel: there is nothing to deploy");
     }
-    let mut devices = onbeat_configuration::bridges(system, plan)?;
-    devices.extend(onbeat_configuration::hosts(system, plan)?);
+    let mut devices = Vec::new();
+    for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
+        match onbeat_configuration::device(system, plan, id) {
+            Ok(device) => devices.push(device),
+            // Programs need their tables whatever a bridge can be told.
+            Err(why) => {
+                terminal::say(format_args!("onbeat: no configuration of `{}`: {why}", node.name));
+            }
+        }
+    }
     let unsaid: Vec<&String> = devices.iter().flat_map(|device| &device.unsaid).collect();
     for line in unsaid.iter().take(UNSAID_MAX) {
         terminal::say(format_args!("onbeat: not in the configuration: {line}"));

@@ -130,7 +130,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
         let tables = deploy::deploy(&source, &plan, directory)?;
         let shown = directory.display();
         terminal::say(format_args!(
-            "onbeat: tables of the channels of {tables} hosts, configurations of all nodes: {shown}"
+            "onbeat: tables of the channels of {tables} hosts, configurations of nodes: {shown}"
         ));
     }
     Ok(Exit::Fine)

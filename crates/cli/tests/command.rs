@@ -208,6 +208,20 @@ fn a_link_over_which_gptp_brings_no_clock_in_sync_is_named_with_its_place() {
 }
 
 #[test]
+fn a_bridge_that_cannot_be_configured_costs_no_host_its_table() {
+    let lists = "[{ entries = [{ open = [0, 7], interval_ns = 100_000 }] }, \
+        { base_time_ns = 1000, entries = [{ open = [0, 7], interval_ns = 100_000 }] }]";
+    let port = format!("[[port]]\nname = \"s.p1\"\ngates = {lists}\n");
+    let system = TestSystem::new(&two_hosts(&port));
+    let output = run(&["plan", ".", "--deploy", "tables"], system.path(), 0);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("no configuration of `s`: s.p1 has 2 gate control lists"), "{said}");
+    let all =
+        ["a.channels", "a.yang.json", "a.yang.xml", "b.channels", "b.yang.json", "b.yang.xml"];
+    assert_eq!(names(&system.path().join("tables")), all);
+}
+
+#[test]
 fn a_program_on_an_interface_reads_the_deployed_table_of_its_host() {
     let system = TestSystem::new(&two_hosts(""));
     // Again over the same tables: the description may have changed.

@@ -21,7 +21,7 @@ mod xml;
 use element::{Element, InstanceValue};
 use module::Module;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeId, NodeKind, System};
+use onbeat_model::system::{NodeId, System};
 
 /// What one bridge or host is to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,33 +69,12 @@ pub enum Inexpressible {
     },
 }
 
-/// The configuration of every bridge, in the order of the nodes. `plan` is one of `system`.
+/// The configuration of a bridge or a host; of hosts for those that are network systems of IEEE
+/// 802.1DC: others are set by commands. `plan` is one of `system`.
 ///
 /// # Errors
 /// The first port whose gates no configuration expresses.
-pub fn bridges(system: &System, plan: &Plan) -> Result<Vec<Device>, Inexpressible> {
-    devices(system, plan, |kind| matches!(kind, NodeKind::Bridge(_)))
-}
-
-/// The configuration of every host, in the order of the nodes. `plan` is one of `system`. For hosts
-/// that are network systems of IEEE 802.1DC; others are set by commands.
-///
-/// # Errors
-/// The first port whose gates no configuration expresses.
-pub fn hosts(system: &System, plan: &Plan) -> Result<Vec<Device>, Inexpressible> {
-    devices(system, plan, |kind| matches!(kind, NodeKind::Host(_)))
-}
-
-fn devices(
-    system: &System,
-    plan: &Plan,
-    of_kind: fn(&NodeKind) -> bool,
-) -> Result<Vec<Device>, Inexpressible> {
-    let nodes = (0..).map(NodeId).zip(&system.nodes);
-    nodes.filter(|(_, node)| of_kind(&node.kind)).map(|(id, _)| device(system, plan, id)).collect()
-}
-
-fn device(system: &System, plan: &Plan, id: NodeId) -> Result<Device, Inexpressible> {
+pub fn device(system: &System, plan: &Plan, id: NodeId) -> Result<Device, Inexpressible> {
     let node = system.node(id);
     let mut unsaid = Vec::new();
     let interfaces = node.ports.iter().map(|port| {

@@ -242,7 +242,7 @@ areas! {
     plan {
         /// A port is overloaded.
         OVERLOADED = "OB2001", "a port is overloaded";
-        /// A scheduled channel is protected, which is not done yet.
+        /// A scheduled channel has no windows of gates.
         SCHEDULED = "OB2002", "a scheduled channel has no place in the gates";
         /// A queue cannot hold what may wait in it.
         QUEUE_TOO_SMALL = "OB2003", "a queue is too small";

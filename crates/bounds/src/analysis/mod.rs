@@ -16,7 +16,7 @@ pub(crate) mod network;
 pub(crate) mod queue;
 mod reason;
 pub(crate) mod service;
-mod windows;
+pub(crate) mod windows;
 
 /// Nanoseconds in a second, nanobits in a bit.
 pub(crate) const BILLION: i128 = 1_000_000_000;

@@ -21,7 +21,7 @@ const FRAMES_MAX: i128 = 20_000;
 pub(super) const FOLLOWED_MAX: i128 = 1_000_000;
 
 /// A clock's instants are whole nanoseconds.
-const ROUNDING: i128 = 2;
+pub(crate) const ROUNDING: Span = Span::from_ns(2);
 
 /// From release to the start of transmission, of all frames of one flow, whenever each is really
 /// released.
@@ -66,10 +66,12 @@ struct Due {
 }
 
 /// By how much a node's clock may be wrong until the longest run is over.
-fn error(system: &System, node: NodeId) -> i128 {
+pub(crate) fn clock_error(system: &System, node: NodeId) -> Span {
     let end = NetTime::ZERO + longest_run(system) + Span::from_s(1);
-    let error = i128::from(system.node(node).clock.max_abs(end).as_ns());
-    if error == 0 { 0 } else { error + ROUNDING }
+    match system.node(node).clock.max_abs(end) {
+        Span::ZERO => Span::ZERO,
+        error => error + ROUNDING,
+    }
 }
 
 impl Analysis<'_> {
@@ -79,7 +81,7 @@ impl Analysis<'_> {
         let (port, queue) = place;
         let list = self.own_windows(place)?;
         let node = self.network.system.ports[port].node;
-        let error = error(self.network.system, node);
+        let error = i128::from(clock_error(self.network.system, node).as_ns());
         let begins = i128::from(list.base.as_ns());
         if begins > error {
             return None;
@@ -170,7 +172,7 @@ impl Analysis<'_> {
             return None;
         }
         let [phase, interval] = [&stream.phase, interval].map(|span| i128::from(span.as_ns()));
-        let error = error(system, stream.talker);
+        let error = i128::from(clock_error(system, stream.talker).as_ns());
         let state = self.states[f][h];
         let late = state.late?;
         // From a release by a right clock to a real one, and from that to the queue.

@@ -30,6 +30,9 @@ fn multiple(mut periods: impl Iterator<Item = i64>) -> Option<i64> {
     periods.try_fold(1i64, |all, period| (all / gcd(all, period)).checked_mul(period))
 }
 
+/// The most windows of a cycle that are laid down to count entries.
+const LAID_MAX: usize = 1_000_000;
+
 /// A window: when it begins in its period, how long it is, the period, the queue.
 type Window = (i64, i64, i64, u8);
 
@@ -39,23 +42,28 @@ fn window(network: &Network, flow: &PeriodicFlow, placed: &Placed, hop: usize) -
     (placed.starts[hop].as_ns(), length, flow.period.as_ns(), placed.queue)
 }
 
-/// The gate control list of a port for flows that are placed; none if none leaves there, or if the
-/// periods there have no common multiple below 2⁶³ ns.
+/// By port its windows.
+fn windows(network: &Network, flows: &[PeriodicFlow], placed: &[Placed]) -> Vec<Vec<Window>> {
+    let mut by_port = vec![Vec::new(); network.ports.len()];
+    for (flow, placed) in flows.iter().zip(placed) {
+        for (hop, FlowHop { port, .. }) in flow.hops.iter().enumerate() {
+            by_port[*port].push(window(network, flow, placed, hop));
+        }
+    }
+    by_port
+}
+
+/// By port its gate control list for flows that are placed; none where none of them leaves, or
+/// where the periods have no common multiple below 2⁶³ ns.
 ///
 /// # Panics
 /// When windows overlap, which those of [`super::synthesize`] do not.
-pub fn gate_list(
+pub fn gate_lists(
     network: &Network,
     flows: &[PeriodicFlow],
     placed: &[Placed],
-    port: usize,
-) -> Option<GateList> {
-    let mut windows = Vec::new();
-    for (flow, placed) in flows.iter().zip(placed) {
-        let here = (0..flow.hops.len()).filter(|hop| flow.hops[*hop].port == port);
-        windows.extend(here.map(|hop| window(network, flow, placed, hop)));
-    }
-    listed(&windows)
+) -> Vec<Option<GateList>> {
+    windows(network, flows, placed).iter().map(|windows| listed(windows)).collect()
 }
 
 fn listed(windows: &[Window]) -> Option<GateList> {
@@ -106,37 +114,33 @@ pub(super) fn within(
     flows: &[PeriodicFlow],
     placed: Vec<Placed>,
 ) -> Result<Vec<Placed>, Refusal> {
-    let mut by_port: Vec<Vec<Window>> = vec![Vec::new(); network.ports.len()];
-    let mut last = vec![0; network.ports.len()];
-    for (number, (flow, placed)) in flows.iter().zip(&placed).enumerate() {
-        for (hop, FlowHop { port, .. }) in flow.hops.iter().enumerate() {
-            by_port[*port].push(window(network, flow, placed, hop));
-            last[*port] = number;
-        }
-    }
-    for (port, windows) in by_port.iter().enumerate() {
+    for (port, windows) in windows(network, flows, &placed).iter().enumerate() {
         let most = network.ports[port].entries_max;
-        let Some(cycle) = multiple(windows.iter().map(|(_, _, period, _)| *period)) else {
-            let why = Obstacle::Entries { port, entries: usize::MAX };
-            return Err(Refusal { flow: last[port], why, is_proven: false });
-        };
-        // Each window has an entry of its own and one behind it, if nothing is merged.
-        let count =
-            windows.iter().map(|(_, _, period, _)| cycle / period).fold(0, i64::saturating_add);
-        let estimate = usize::try_from(count.saturating_mul(2).saturating_add(2));
-        if estimate.is_ok_and(|estimate| estimate <= most) {
-            continue;
-        }
-        // Windows that follow one another share at least each second entry.
-        let least = usize::try_from(count).unwrap_or(usize::MAX);
-        let entries = match least > most.saturating_mul(64) {
-            true => least,
-            false => listed(windows).map_or(usize::MAX, |list| list.entries.len()),
-        };
-        if entries > most {
+        let entries = count(windows, most);
+        if entries.is_none_or(|entries| entries > most) {
+            let leaves = |flow: &PeriodicFlow| flow.hops.iter().any(|hop| hop.port == port);
+            let flow = flows.iter().rposition(leaves).expect("a flow has a window there");
             let why = Obstacle::Entries { port, entries };
-            return Err(Refusal { flow: last[port], why, is_proven: false });
+            return Err(Refusal { flow, why, is_proven: false });
         }
     }
     Ok(placed)
+}
+
+/// How many entries the gate control list of a port has, or an upper estimate that is at most
+/// `most`; none if they are too many to lay down.
+fn count(windows: &[Window], most: usize) -> Option<usize> {
+    if windows.is_empty() {
+        return Some(0);
+    }
+    let cycle = multiple(windows.iter().map(|(_, _, period, _)| *period))?;
+    let counts = windows.iter().map(|(_, _, period, _)| cycle / period);
+    let count = usize::try_from(counts.fold(0, i64::saturating_add)).ok()?;
+    // Each window has an entry of its own and one behind it, if nothing is merged.
+    let estimate = count.saturating_mul(2).saturating_add(2);
+    match estimate <= most {
+        true => Some(estimate),
+        false if count <= LAID_MAX => Some(listed(windows)?.entries.len()),
+        false => None,
+    }
 }

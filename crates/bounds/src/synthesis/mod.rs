@@ -18,7 +18,7 @@ mod place;
 mod proof;
 mod timeline;
 
-pub use gates::{GateList, GateState, gate_list};
+pub use gates::{GateList, GateState, gate_lists};
 
 use onbeat_model::time::Span;
 use place::{Hindrances, Port, Route};
@@ -176,8 +176,8 @@ pub enum Obstacle {
     Entries {
         /// The port.
         port: usize,
-        /// How many it would have.
-        entries: usize,
+        /// How many it would have; none: too many to count.
+        entries: Option<usize>,
     },
 }
 

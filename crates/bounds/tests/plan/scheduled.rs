@@ -21,6 +21,7 @@ struct Seen {
     multicast: u32,
     shaped: u32,
     cut_through: u32,
+    slow_stacks: u32,
 }
 
 fn clock(random: &mut Random) -> String {
@@ -38,7 +39,9 @@ fn clock(random: &mut Random) -> String {
 
 fn delay(random: &mut Random) -> String {
     let min = random.between(0, 5_000);
-    format!("{{ min = {min}, max = {} }}", min + random.between(0, 8_000))
+    // A few stacks take longer than an interval, in which a frame may leave at an earlier one.
+    let varies = if random.one_in(8) { 1_500_000 } else { 8_000 };
+    format!("{{ min = {min}, max = {} }}", min + random.between(0, varies))
 }
 
 /// A tree of bridges with hosts; scheduled channels among others.
@@ -83,7 +86,8 @@ fn description(random: &mut Random) -> String {
         let _ = writeln!(text, "listeners = [{}]", listeners.join(", "));
         let _ = writeln!(text, "size_octets = {}", random.between(1, 400));
         let interval = random.one_of(&[250, 500, 1_000, 2_000, 3_000]);
-        let _ = writeln!(text, "interval_ns = {interval}_000\nfixed_delay_us = {interval}");
+        let _ = writeln!(text, "interval_ns = {interval}_000");
+        let _ = writeln!(text, "fixed_delay_us = {}", interval + 2_000);
         if random.one_in(4) {
             let _ = writeln!(text, "phase_ns = {}", random.below(2_000_000));
         }
@@ -134,6 +138,10 @@ fn frames_of_scheduled_channels_come_in_their_windows_whatever_else_is_sent() {
                 all.planned += 1;
                 let cuts = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.cut_through);
                 all.cut_through += u32::from(system.nodes.iter().any(|n| cuts(&n.kind)));
+                let slow = Span::from_us(250);
+                let is_slow =
+                    |kind: &NodeKind| matches!(kind, NodeKind::Host(h) if h.stack_tx.max() > slow);
+                all.slow_stacks += u32::from(system.nodes.iter().any(|n| is_slow(&n.kind)));
                 let errs = system.nodes.iter().any(|node| node.clock != Default::default());
                 all.erring_clocks += u32::from(errs);
                 all.multicast += u32::from(scheduled.any(|channel| channel.listeners.len() > 1));
@@ -145,7 +153,7 @@ fn frames_of_scheduled_channels_come_in_their_windows_whatever_else_is_sent() {
     }
     println!("{all:?}");
     assert!(all.planned > 80 && all.refused < 60, "{all:?}");
-    let drawn = [all.erring_clocks, all.multicast, all.shaped, all.cut_through];
+    let drawn = [all.erring_clocks, all.multicast, all.shaped, all.cut_through, all.slow_stacks];
     assert!(drawn.iter().all(|count| *count > 15), "{all:?}");
     assert!(all.near * 2 > all.latencies, "{all:?}");
 }
@@ -177,4 +185,91 @@ fn a_program_that_is_not_told_when_to_write_may_wait_an_interval_longer() {
         }
     }
     assert!(compared > 3, "{compared}");
+}
+
+/// Two hosts at each of two bridges; a scheduled channel from `a` to `c`.
+const CELL: &str = r#"
+format = 1
+name = "cell"
+[run]
+duration_ms = 40
+[[bridge]]
+name = "s"
+[[bridge]]
+name = "t"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[host]]
+name = "c"
+[[host]]
+name = "d"
+[[link]]
+ends = ["a", "s"]
+rate_mbps = 100
+[[link]]
+ends = ["b", "s"]
+rate_mbps = 100
+[[link]]
+ends = ["c", "t"]
+rate_mbps = 100
+[[link]]
+ends = ["d", "t"]
+rate_mbps = 100
+[[link]]
+ends = ["s.t", "t.s"]
+rate_mbps = 100
+[[channel]]
+name = "x"
+destination = "91:e0:f0:00:fe:01"
+stream_id = 1
+class = "scheduled"
+size_octets = 64
+interval_ns = 1_000_000
+fixed_delay_us = 500
+talker = "a"
+listeners = ["c"]
+"#;
+
+/// What the plan says against the cell with something more.
+fn refused(more: &str) -> Vec<String> {
+    let errors = plan(&loaded(&format!("{CELL}{more}")), true).err().unwrap_or_default();
+    errors.into_iter().map(|error| error.message).collect()
+}
+
+#[test]
+fn what_else_uses_the_queue_on_the_path_excludes_a_scheduled_channel_and_nothing_elsewhere() {
+    assert_eq!(refused(""), Vec::<String>::new());
+    for shaper in ["idle_slope_bps = { 5 = 2_000_000 }", "asynchronous = [5]"] {
+        let errors = refused(&format!("[[port]]\nname = \"s.t\"\n{shaper}\n"));
+        assert_eq!(errors, ["scheduled channel `x`: queue 5 of port s.t has a shaper"]);
+        assert!(refused(&format!("[[port]]\nname = \"t.s\"\n{shaper}\n")).is_empty());
+    }
+    let stream = |from: &str, to: &str| {
+        refused(&format!(
+            "[[stream]]\nname = \"q\"\ntalker = \"{from}\"\nlisteners = [\"{to}\"]\n\
+             traffic_class = 5\nframe_octets = 200\ninterval_ns = 10_000_000\n"
+        ))
+    };
+    let errors = ["scheduled channel `x`: stream `q` is in queue 5 of its ports, too"];
+    assert_eq!(stream("b", "d"), errors);
+    assert!(stream("c", "a").is_empty() && stream("d", "c") == errors);
+}
+
+#[test]
+fn a_bound_counts_what_a_program_may_write_at_once() {
+    let program = "[[program]]\nname = \"p\"\nhost = \"a\"\ncommand = [\"true\"]\n";
+    let bound = |keys: &str| {
+        let text = CELL.replace("name = \"x\"", &format!("name = \"x\"\n{keys}"));
+        let system = loaded(&format!("{text}{program}"));
+        let plan = plan(&system, true).expect("it has a plan");
+        plan.channels[0].bound().expect("a bound")
+    };
+    let once = bound("phase_jitter_ns = 10_000");
+    assert_eq!(bound("phase_jitter_ns = 0"), once - Span::from_us(10));
+    let burst = bound("phase_jitter_ns = 10_000\nburst_messages = 3");
+    assert_eq!(burst, once + Span::from_ms(2));
+    // Within so much of an interval it may write twice: that is no phase.
+    assert_eq!(bound("phase_jitter_ns = 875_000"), bound(""));
 }

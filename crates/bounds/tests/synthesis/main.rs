@@ -8,7 +8,7 @@ use check::{check, check_gates, confirm};
 use generate::{Instance, Periods, Topology, any, published, published_set};
 use onbeat_bounds::synthesis::{
     Egress, FlowHop, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer, Waiting,
-    gate_list, synthesize,
+    gate_lists, synthesize,
 };
 use onbeat_model::time::Span;
 
@@ -19,8 +19,7 @@ fn judged(instance: &Instance) -> Result<Vec<Placed>, Refusal> {
     match &result {
         Ok(placed) => {
             check(network, flows, placed, *waiting).unwrap_or_else(|why| panic!("{name}: {why}"));
-            for port in 0..network.ports.len() {
-                let list = gate_list(network, flows, placed, port);
+            for (port, list) in gate_lists(network, flows, placed).into_iter().enumerate() {
                 check_gates(network, flows, placed, port, list.as_ref())
                     .unwrap_or_else(|why| panic!("{name}: {why}"));
             }
@@ -186,7 +185,7 @@ fn the_checker_finds_each_breach_of_a_rule_and_names_it() {
 #[test]
 fn the_checker_finds_gates_that_are_open_at_another_time() {
     let (network, flows, placed) = small();
-    let list = gate_list(&network, &flows, &placed, 0).expect("gates");
+    let list = gate_lists(&network, &flows, &placed)[0].clone().expect("gates");
     check_gates(&network, &flows, &placed, 0, Some(&list)).expect("they are right");
     let short = Network { ports: vec![Egress { entries_max: 4, ..egress() }; 2] };
     let why = check_gates(&short, &flows, &placed, 0, Some(&list)).expect_err("too many");

@@ -4,9 +4,9 @@ mod read;
 mod systems;
 mod yanglint;
 
-use onbeat_configuration::{Device, Inexpressible, bridges, hosts};
+use onbeat_configuration::{Device, Inexpressible, device};
 use onbeat_model::plan::Plan;
-use onbeat_model::system::System;
+use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_testkit::Random;
 use serde_json::{Value, json};
 use yanglint::{Of, Yanglint};
@@ -14,11 +14,18 @@ use yanglint::{Of, Yanglint};
 /// Systems of the generator.
 const RANDOM: u64 = 40;
 
+/// The configurations of all nodes of a kind, in their order.
+fn configured(system: &System, plan: &Plan, of: Of) -> Result<Vec<Device>, Inexpressible> {
+    let nodes = (0..).map(NodeId).zip(&system.nodes);
+    let is_of = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(_)) == (of == Of::Bridge);
+    let nodes = nodes.filter(|(_, node)| is_of(&node.kind));
+    nodes.map(|(id, _)| device(system, plan, id)).collect()
+}
+
 fn devices(system: &System, plan: &Plan) -> Vec<(Of, Device)> {
-    let bridges = bridges(system, plan).expect("bridges that can be configured");
-    let hosts = hosts(system, plan).expect("hosts that can be configured");
-    let bridges = bridges.into_iter().map(|device| (Of::Bridge, device));
-    bridges.chain(hosts.into_iter().map(|device| (Of::Host, device))).collect()
+    let of = |of| configured(system, plan, of).expect("devices that can be configured");
+    let both = [Of::Bridge, Of::Host].map(|kind| of(kind).into_iter().map(move |one| (kind, one)));
+    both.into_iter().flatten().collect()
 }
 
 fn all_systems() -> Vec<(System, Plan)> {
@@ -144,15 +151,15 @@ fn what_is_wrong_is_refused_by_the_validation() {
 fn several_lists_at_a_port_are_refused_by_its_name() {
     let several = systems::SCHEDULED.replace("# several: ", "");
     let (system, plan) = systems::described(&several);
-    let refused = bridges(&system, &plan).expect_err("refused");
+    let refused = configured(&system, &plan, Of::Bridge).expect_err("refused");
     assert_eq!(refused, Inexpressible::SeveralLists { port: "second.spare".to_owned(), count: 2 });
-    assert!(hosts(&system, &plan).is_ok());
+    assert!(configured(&system, &plan, Of::Host).is_ok());
 }
 
 #[test]
 fn what_a_configuration_does_not_say_is_told() {
     let (system, plan) = systems::example("04-tsn-ring");
-    let all = bridges(&system, &plan).expect("bridges");
+    let all = configured(&system, &plan, Of::Bridge).expect("bridges");
     let south = all.iter().find(|device| device.name == "south").expect("the bridge");
     for expected in [
         "south.panel: frames of queues 0, 1 are preemptable",
@@ -167,7 +174,7 @@ fn what_a_configuration_does_not_say_is_told() {
 fn a_priority_belongs_to_the_class_of_its_traffic() {
     let table = |text: &str| {
         let (system, plan) = systems::described(text);
-        let device = bridges(&system, &plan).expect("bridges").swap_remove(1);
+        let device = configured(&system, &plan, Of::Bridge).expect("bridges").swap_remove(1);
         let parsed: Value = serde_json::from_str(&device.json).expect("JSON");
         let interfaces = parsed["ietf-interfaces:interfaces"]["interface"].as_array().cloned();
         let first = interfaces.expect("interfaces").swap_remove(0);

@@ -291,6 +291,7 @@ impl Finder<'_> {
         found
     }
 }
+
 /// How many places of a path are said at its begin and at its end.
 const PLACES_MAX: usize = 12;
 
