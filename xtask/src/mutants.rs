@@ -494,8 +494,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     of(
         "windows.rs",
-        "if error == 0 { 0 } else { error + ROUNDING }",
-        "if error == 0 { 0 } else { error * 99 / 100 }",
+        "error => error + ROUNDING,",
+        "error => Span::from_ns(error.as_ns() * 99 / 100),",
     ),
     of(
         "windows.rs",

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "/pretended";
 /// What is being written, beside the journal; left behind by who is killed.
 const NEXT: &str = "/var/lib/onbeat/pretended";
+/// A control group before it is there, and after it was.
+const NEXT_GROUP: &str = "/var/lib/onbeat/pretended-group";
 /// A file with the paths that refuse to be written, one a line.
 const REFUSES: &str = "/pretended/refuses";
 /// Where control groups are.
@@ -42,6 +44,16 @@ impl FakeMachine {
         }
         std::fs::write(&next, text)?;
         std::fs::rename(next, path)
+    }
+
+    /// Where a group is before it is there and after it was; nothing is there yet.
+    fn next_group(&self) -> io::Result<PathBuf> {
+        let next = self.machine.path(NEXT_GROUP);
+        std::fs::create_dir_all(next.parent().unwrap_or(&next))?;
+        match std::fs::remove_dir_all(&next) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(next),
+        }
     }
 
     fn value(&self, name: &str) -> io::Result<Value> {
@@ -146,8 +158,10 @@ impl Kernel for FakeMachine {
         }
     }
 
+    /// With all of its files at once, as the kernel does: a kill leaves no half of a group.
     fn make_group(&self, path: &Path) -> io::Result<()> {
-        std::fs::create_dir(path)?;
+        let made = self.next_group()?;
+        std::fs::create_dir_all(&made)?;
         for file in [
             "cpuset.cpus",
             "cpuset.mems",
@@ -155,14 +169,17 @@ impl Kernel for FakeMachine {
             "cpuset.sched_load_balance",
             "tasks",
         ] {
-            std::fs::write(path.join(file), "")?;
+            std::fs::write(made.join(file), "")?;
         }
-        Ok(())
+        if path.exists() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        std::fs::rename(made, path)
     }
 
     fn remove_group(&self, path: &Path) -> io::Result<()> {
         match std::fs::read_to_string(path.join("tasks"))?.is_empty() {
-            true => std::fs::remove_dir_all(path),
+            true => std::fs::rename(path, self.next_group()?),
             false => Err(io::ErrorKind::ResourceBusy.into()),
         }
     }
