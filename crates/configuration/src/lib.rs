@@ -4,7 +4,8 @@
 //!
 //! For each port: its interface; for each traffic class how frames are selected, with the idleSlope
 //! of credit-based shapers; the gate control list; for bridges also which priority belongs to which
-//! class. Pure: the same plan gives the same text.
+//! class. For each bridge: its filtering database, with an entry for each channel and each VLAN.
+//! Pure: the same plan gives the same text.
 //!
 //! What a device can do at most is not known here. The leaves `supported-list-max`,
 //! `supported-cycle-max` and `supported-interval-max`, which the modules compare the rest with, say
@@ -12,6 +13,7 @@
 
 mod classes;
 mod element;
+mod filtering;
 mod gates;
 mod json;
 mod module;
@@ -21,7 +23,23 @@ mod xml;
 use element::{Element, InstanceValue};
 use module::Module;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeId, System};
+use onbeat_model::system::{NodeId, NodeKind, System};
+
+/// Instance data in both encodings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// As RFC 7951 has it. Ends with a line feed.
+    pub json: String,
+    /// As a NETCONF server takes it within `config` (RFC 6241 7.2): one element. Ends with a line
+    /// feed.
+    pub xml: String,
+}
+
+impl Instance {
+    fn of(root: &Element) -> Self {
+        Self { json: json::text(root), xml: xml::text(root) }
+    }
+}
 
 /// What one bridge or host is to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +48,11 @@ pub struct Device {
     pub node: NodeId,
     /// Its name, that of the node.
     pub name: String,
-    /// The configuration as RFC 7951 has it. Ends with a line feed.
-    pub json: String,
-    /// The same as a NETCONF server takes it within `config` (RFC 6241 7.2): one element,
-    /// `interfaces`. Ends with a line feed.
-    pub xml: String,
+    /// Its interfaces: one element, `interfaces`, which is valid for itself.
+    pub interfaces: Instance,
+    /// A bridge's filtering database: one element, `bridges`. It is for `edit-config`, in which the
+    /// leaves are missing that every bridge has already. None if nothing is to be said.
+    pub filtering: Option<Instance>,
     /// What the plan wants of the device and the configuration does not say, each for a person:
     /// names the port.
     pub unsaid: Vec<String>,
@@ -85,6 +103,11 @@ pub fn device(system: &System, plan: &Plan, id: NodeId) -> Result<Device, Inexpr
     let interfaces = InstanceValue::List(interfaces.collect::<Result<_, Inexpressible>>()?);
     let list = Element::new(Module::Interfaces, "interface", interfaces);
     let root = Element::new(Module::Interfaces, "interfaces", InstanceValue::Fields(vec![list]));
-    let (json, xml) = (json::text(&root), xml::text(&root));
-    Ok(Device { node: id, name: node.name.clone(), json, xml, unsaid })
+    let filtering = match node.kind {
+        NodeKind::Bridge(_) => filtering::bridges(system, plan, id),
+        NodeKind::Host(_) => None,
+    };
+    let filtering = filtering.as_ref().map(Instance::of);
+    let interfaces = Instance::of(&root);
+    Ok(Device { node: id, name: node.name.clone(), interfaces, filtering, unsaid })
 }

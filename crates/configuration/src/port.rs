@@ -127,10 +127,6 @@ fn unsaid(label: &str, settings: &PortSettings) -> Vec<String> {
     if !asynchronous.is_empty() {
         unsaid.push(format!("{label}: queues {asynchronous} have schedulers for their streams"));
     }
-    if let Some(vlans) = &settings.vlans {
-        let vlans = numbers(vlans.iter().map(|vlan| usize::from(*vlan)));
-        unsaid.push(format!("{label}: only frames of VLANs {vlans} leave here"));
-    }
     // Gates of the standard always are (802.1Q-2022 8.6.8.4).
     if settings.gates.iter().any(|list| !list.length_aware) {
         unsaid.push(format!("{label}: a frame may start though its gate closes before its end"));

@@ -87,19 +87,34 @@ impl Yanglint {
             file
         });
         let files: Vec<PathBuf> = files.collect();
-        self.run(of, &[], &files).map(|_| ())
+        self.run("config", of, &[], &files).map(|_| ())
+    }
+
+    /// What it makes of what is to be merged into a bridge's configuration.
+    pub(crate) fn edit(&self, text: &str, encoding: &str) -> Result<Value, String> {
+        self.validated_as("edit", Of::Bridge, text, &format!(".{encoding}"))
     }
 
     fn validated(&self, of: Of, text: &str, suffix: &str) -> Result<Value, String> {
+        self.validated_as("config", of, text, suffix)
+    }
+
+    fn validated_as(&self, kind: &str, of: Of, text: &str, suffix: &str) -> Result<Value, String> {
         let file = tempfile::Builder::new().suffix(suffix).tempfile().expect("a file");
         std::fs::write(file.path(), text).expect("the instance");
-        let printed = self.run(of, &["-f", "json"], &[file.path().to_owned()])?;
+        let printed = self.run(kind, of, &["-f", "json"], &[file.path().to_owned()])?;
         Ok(serde_json::from_slice(&printed).expect("its own JSON"))
     }
 
-    fn run(&self, of: Of, options: &[&str], files: &[PathBuf]) -> Result<Vec<u8>, String> {
+    fn run(
+        &self,
+        kind: &str,
+        of: Of,
+        options: &[&str],
+        files: &[PathBuf],
+    ) -> Result<Vec<u8>, String> {
         let output = Command::new("yanglint")
-            .args(["-t", "config", "-p"])
+            .args(["-t", kind, "-p"])
             .arg(&self.folder)
             .args(options)
             .args(&self.modules[of as usize])

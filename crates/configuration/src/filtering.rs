@@ -1,0 +1,84 @@
+//! The filtering database of a bridge: where frames of each channel leave, and which VLANs leave by
+//! which ports.
+
+use crate::element::{Element, InstanceValue};
+use crate::module::Module;
+use onbeat_model::plan::Plan;
+use onbeat_model::system::{NodeId, PortId, System};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The database of a bridge (802.1Q-2022 12.7), if anything is to be said of it. Ports are numbered
+/// from 1 in their order; each VLAN has the database of its number (independent learning, 8.8.8).
+pub(crate) fn bridges(system: &System, plan: &Plan, id: NodeId) -> Option<Element> {
+    let ports = &system.node(id).ports;
+    let mut entries = Vec::new();
+    let mut vlans = BTreeSet::new();
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        let tree: BTreeSet<PortId> = planned.paths.iter().flatten().copied().collect();
+        if !ports.iter().any(|port| tree.contains(port)) {
+            continue;
+        }
+        vlans.insert(channel.vlan);
+        let address = channel.destination.to_string().replace(':', "-").to_uppercase();
+        let of_port = |port: &PortId| {
+            let element = if tree.contains(port) { "forward" } else { "filter" };
+            let element = field("control-element", InstanceValue::Text(element.to_owned()));
+            field("static-filtering-entries", InstanceValue::Fields(vec![element]))
+        };
+        entries.push(entry(channel.vlan, Some(address), ports, &of_port));
+    }
+    let settings = || ports.iter().map(|port| (port, &system.port(*port).settings.vlans));
+    vlans.extend(settings().filter_map(|(_, vlans)| vlans.as_ref()).flatten());
+    let members: BTreeMap<PortId, &Option<Vec<u16>>> =
+        settings().map(|(port, vlans)| (*port, vlans)).collect();
+    let registrations = vlans.into_iter().map(|vlan| {
+        let of_port = |port: &PortId| {
+            let is_member = members[port].as_ref().is_none_or(|vlans| vlans.contains(&vlan));
+            let control = if is_member { "fixed-new-ignored" } else { "forbidden" };
+            let text = |name, text: &str| field(name, InstanceValue::Text(text.to_owned()));
+            let mut fields = vec![text("registrar-admin-control", control)];
+            fields.extend(is_member.then(|| text("vlan-transmitted", "tagged")));
+            field("static-vlan-registration-entries", InstanceValue::Fields(fields))
+        };
+        entry(vlan, None, ports, &of_port)
+    });
+    let registrations: Vec<_> = registrations.collect();
+    if registrations.is_empty() {
+        return None;
+    }
+    let mut database = Vec::new();
+    if !entries.is_empty() {
+        database.push(field("filtering-entry", InstanceValue::List(entries)));
+    }
+    database.push(field("vlan-registration-entry", InstanceValue::List(registrations)));
+    let name = || field("name", InstanceValue::Text(system.node(id).name.clone()));
+    let database = field("filtering-database", InstanceValue::Fields(database));
+    let component = field("component", InstanceValue::List(vec![vec![name(), database]]));
+    let bridge = field("bridge", InstanceValue::List(vec![vec![name(), component]]));
+    Some(field("bridges", InstanceValue::Fields(vec![bridge])))
+}
+
+fn field(name: &'static str, value: InstanceValue) -> Element {
+    Element::new(Module::Bridge, name, value)
+}
+
+/// An entry for a VLAN, and for an address in it, with something for each port.
+fn entry(
+    vlan: u16,
+    address: Option<String>,
+    ports: &[PortId],
+    of_port: &dyn Fn(&PortId) -> Element,
+) -> Vec<Element> {
+    let port_map = (1..).zip(ports).map(|(number, port)| {
+        vec![field("port-ref", InstanceValue::Number(number)), of_port(port)]
+    });
+    let text = |name, text: String| field(name, InstanceValue::Text(text));
+    let mut entry = vec![
+        field("database-id", InstanceValue::Number(vlan.into())),
+        text("vids", vlan.to_string()),
+    ];
+    entry.extend(address.map(|address| text("address", address)));
+    entry.push(text("entry-type", "static".to_owned()));
+    entry.push(field("port-map", InstanceValue::List(port_map.collect())));
+    entry
+}
