@@ -24,10 +24,12 @@ use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
 use onbeat_model::port::QUEUES;
-use onbeat_model::system::{Chain, ChannelId, System};
+use onbeat_model::system::{Chain, ChannelId, Routing, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
+use route::load_aware::Balance;
+use scheduled::Schedule;
 
 /// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
 /// rest for what comes from up to 1 s in its future and up to 3.29 s in its past.
@@ -126,10 +128,13 @@ struct Draft {
     admitted: bool,
 }
 
+/// How often the channels of a schedule that has no room take other paths.
+const DETOURS_MAX: usize = 32;
+
 /// Routes, admits and reserves.
 fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     let mut routes = Routes::new(system);
-    let paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
+    let mut paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
     let streams = system.streams.iter();
     let streams: Vec<StreamPlan> = streams
         .map(|s| StreamPlan { paths: routes.of_stream(s), ..StreamPlan::default() })
@@ -142,10 +147,15 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     if !routed {
         return Err(errors);
     }
+    let is_load_aware = system.routing == Routing::LoadAware;
+    let mut balance = is_load_aware.then(|| Balance::new(system, routes.filtered, &paths));
+    if let Some(balance) = &mut balance {
+        balance.relieve(&mut paths);
+    }
     let both = system.channels.iter().zip(paths);
     let mut channels: Vec<ChannelPlan> = both
         .map(|(channel, paths)| ChannelPlan {
-            protected: protected && channel.reserve,
+            protected: (protected || is_load_aware) && channel.reserve,
             paths,
             true_rate: reserve::true_rate(channel),
             reserved_rate: BitRate::default(),
@@ -153,15 +163,29 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
             launch: None,
         })
         .collect();
-    let (gates, unscheduled) = scheduled::schedule(system, &mut channels, &streams);
-    let (ports, refused) = reserve::reserve(system, &mut channels, gates);
+    let mut schedule = scheduled::schedule(system, &mut channels, &streams);
+    for _ in 0..DETOURS_MAX {
+        let (Some((id, port)), Some(balance)) = (schedule.crowded, &mut balance) else { break };
+        if !balance.avoid(id.index(), port, &mut channels[id.index()].paths) {
+            break;
+        }
+        schedule = scheduled::schedule(system, &mut channels, &streams);
+    }
+    if !protected {
+        // Frames take the same paths, by which runs with and without protection differ in nothing.
+        schedule = Schedule::default();
+        for channel in &mut channels {
+            (channel.protected, channel.launch) = (false, None);
+        }
+    }
+    let (ports, refused) = reserve::reserve(system, &mut channels, schedule.gates);
     let plan = Plan { protected, channels, noise, tcp, streams, ports, ..Plan::default() };
     let hindrances = srp::hindrances(system, &plan);
     if !hindrances.is_empty() {
         errors.extend(hindrances);
         return Err(errors);
     }
-    let refused = unscheduled.into_iter().chain(refused);
+    let refused = schedule.errors.into_iter().chain(refused);
     let refused = refused.chain(reserve::overloads(system, &plan));
     let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
     let admitted = refused.is_empty();

@@ -8,7 +8,7 @@ use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::reservation::{self, DELTA_BANDWIDTH_PERCENT, MSRP_MARGIN};
-use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
+use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, Routing, System};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -51,6 +51,27 @@ fn msrp_rate(channel: &Channel, real: BitRate) -> BitRate {
     rate(frames)
 }
 
+/// What a channel of class A or B reserves at each port of its tree.
+pub(crate) fn reserved_rate(system: &System, channel: &Channel, tree: &[PortId]) -> BitRate {
+    let real = tree.iter().map(|port| real_rate(system, channel, *port)).max();
+    let real = real.unwrap_or_default();
+    match srp::is_used(system) {
+        true => msrp_rate(channel, real),
+        false => real.max(tspec_rate(channel)),
+    }
+}
+
+/// What channels of a class may reserve at a port if the other class reserves nothing.
+pub(crate) fn limit(system: &System, port: PortId, class: Class) -> BitRate {
+    match system.port(port).settings.selection[class.queue()] {
+        Selection::CreditBased { idle_slope } => idle_slope,
+        _ => {
+            let rate = u128::from(system.link_of(port).rate.as_bps());
+            BitRate::from_bps((rate * u128::from(percent(system, port)) / 100) as u64)
+        }
+    }
+}
+
 /// What the channels of one class need at one port, and the first of them.
 #[derive(Clone, Copy, Default)]
 struct Need {
@@ -90,12 +111,7 @@ pub(crate) fn reserve(
             continue;
         }
         let tree = planned.tree_ports();
-        let real = tree.iter().map(|port| real_rate(system, channel, *port)).max();
-        let real = real.unwrap_or_default();
-        planned.reserved_rate = match srp::is_used(system) {
-            true => msrp_rate(channel, real),
-            false => real.max(tspec_rate(channel)),
-        };
+        planned.reserved_rate = reserved_rate(system, channel, &tree);
         for port in tree {
             let at = port.index();
             let (need, streams) = match channel.class {
@@ -172,6 +188,14 @@ fn sum(a: BitRate, b: BitRate) -> BitRate {
     BitRate::from_bps(a.as_bps().saturating_add(b.as_bps()))
 }
 
+/// How much of a port's rate classes A and B may reserve together.
+fn percent(system: &System, port: PortId) -> u32 {
+    match (0..QUEUES).any(|queue| is_set(system, port, queue)) {
+        true => 100,
+        false => DELTA_BANDWIDTH_PERCENT.iter().sum(),
+    }
+}
+
 /// Whether the description itself shapes a queue of the port by credit.
 fn is_set(system: &System, port: PortId, queue: usize) -> bool {
     let selection = &system.port(port).settings.selection;
@@ -224,10 +248,7 @@ pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             _ => BitRate::default(),
         });
         let reserved = slopes.fold(BitRate::default(), sum);
-        let percent = match (0..QUEUES).any(|q| is_set(system, id, q)) {
-            true => 100,
-            false => DELTA_BANDWIDTH_PERCENT.iter().sum(),
-        };
+        let percent = percent(system, id);
         if !reservation::is_within(reserved, system.link_of(id).rate, percent) {
             errors.push(overload(system, plan, id, reserved, percent));
         }
@@ -268,10 +289,17 @@ fn overload(
     let mut error =
         Diagnostic::error(codes::OVERLOADED, message, largest, "the largest reservation here")
             .related(system.link_of(port).origin, "the overloaded link")
-            .help(
-                "lower the size or the rate of the largest streams, use a faster link, or set \
-             `reserve = false` where best effort will do",
-            );
+            .help(match system.routing {
+                Routing::Shortest => {
+                    "let channels take other paths (`routing = \"load-aware\"`), lower the size or \
+                     the rate of the largest, use a faster link, or set `reserve = false` where \
+                     best effort will do"
+                }
+                Routing::LoadAware => {
+                    "no other paths were found: lower the size or the rate of the largest, use a \
+                     faster link, or set `reserve = false` where best effort will do"
+                }
+            });
     for stream in streams.iter().skip(1).take(NAMED_MAX - 1) {
         error = error.related(system.channel(*stream).origin, "also reserved here");
     }

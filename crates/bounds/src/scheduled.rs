@@ -132,6 +132,14 @@ fn network(system: &System) -> Network {
     Network { ports: (0..system.ports.len() as u32).map(|port| egress(PortId(port))).collect() }
 }
 
+/// For how long the gate of a port is open for one frame.
+pub(crate) fn window(system: &System, channel: &Channel, port: PortId) -> Span {
+    let octets = frame::of_channel(channel.stream_data_length());
+    let (rate, node) = (system.link_of(port).rate, system.port(port).node);
+    let window = by_clock(rate.time_for(frame::on_wire(octets)), &system.node(node).clock);
+    window + steering(system, node)
+}
+
 /// A channel, as the synthesis sees it: from its launch time on.
 fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFlow {
     let octets = frame::of_channel(channel.stream_data_length());
@@ -144,15 +152,11 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
             before.insert(pair[1], places[&pair[0]]);
         }
     }
-    let hop = |port: &PortId| {
-        let (rate, node) = (system.link_of(*port).rate, system.port(*port).node);
-        let window = by_clock(rate.time_for(frame::on_wire(octets)), &system.node(node).clock);
-        FlowHop {
-            port: port.index(),
-            after: before.get(port).copied(),
-            sent: rate.time_for(frame::PREAMBLE + octets),
-            occupies: window + steering(system, node),
-        }
+    let hop = |port: &PortId| FlowHop {
+        port: port.index(),
+        after: before.get(port).copied(),
+        sent: system.link_of(*port).rate.time_for(frame::PREAMBLE + octets),
+        occupies: window(system, channel, *port),
     };
     let lead = lead(system, channel);
     let received = channel.listeners.iter().map(|to| host(system, *to).stack_rx.max());
@@ -173,13 +177,23 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
     }
 }
 
-/// Gives each scheduled channel that is protected its launch time and windows. Returns the gate
-/// control list of each port that has some, and what prevents that (OB2002).
+/// What scheduled channels need of the gates.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    /// The gate control list of each port that has some.
+    pub(crate) gates: HashMap<PortId, GateControl>,
+    /// What prevents a schedule (OB2002).
+    pub(crate) errors: Vec<Diagnostic>,
+    /// Who found no place, and at which port, if another path may have room.
+    pub(crate) crowded: Option<(ChannelId, PortId)>,
+}
+
+/// Gives each scheduled channel that is protected its launch time and windows.
 pub(crate) fn schedule(
     system: &System,
     channels: &mut [ChannelPlan],
     streams: &[StreamPlan],
-) -> (HashMap<PortId, GateControl>, Vec<Diagnostic>) {
+) -> Schedule {
     let ids: Vec<ChannelId> = (0..)
         .map(ChannelId)
         .zip(&*channels)
@@ -188,14 +202,14 @@ pub(crate) fn schedule(
         .map(|((id, _), _)| id)
         .collect();
     if ids.is_empty() {
-        return (HashMap::new(), Vec::new());
+        return Schedule::default();
     }
     let hindrances: Vec<Diagnostic> = ids
         .iter()
         .filter_map(|id| hindrance(system, &channels[id.index()], streams, *id))
         .collect();
     if !hindrances.is_empty() {
-        return (HashMap::new(), hindrances);
+        return Schedule { errors: hindrances, ..Schedule::default() };
     }
     let network = network(system);
     let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
@@ -204,7 +218,12 @@ pub(crate) fn schedule(
         .or_else(|_| synthesis::synthesize(&network, &flows, Waiting::Allowed));
     let placed = match placed {
         Ok(placed) => placed,
-        Err(refusal) => return (HashMap::new(), vec![refused(system, &ids, &flows, &refusal)]),
+        Err(refusal) => {
+            let errors = vec![refused(system, &ids, &flows, &refusal)];
+            let port = refusal.why.port().map(|port| PortId(port as u32));
+            let crowded = port.map(|port| (ids[refusal.flow], port));
+            return Schedule { errors, crowded, ..Schedule::default() };
+        }
     };
     for ((id, flow), placed) in ids.iter().zip(&flows).zip(&placed) {
         let lead = lead(system, system.channel(*id));
@@ -212,7 +231,7 @@ pub(crate) fn schedule(
     }
     let lists = (0..).map(PortId).zip(synthesis::gate_lists(&network, &flows, &placed));
     let gates = lists.filter_map(|(port, list)| Some((port, gate_control(&list?))));
-    (gates.collect(), Vec::new())
+    Schedule { gates: gates.collect(), ..Schedule::default() }
 }
 
 fn launch(flow: &PeriodicFlow, placed: &Placed, lead: Span) -> Launch {

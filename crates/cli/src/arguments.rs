@@ -256,7 +256,8 @@ pub(crate) struct PlanArguments {
     #[arg(long)]
     pub(crate) unprotected: bool,
     /// Directory for what is deployed: per host the channel table that programs on an interface
-    /// read, HOST.channels; per node its configuration, NODE.yang.json and NODE.yang.xml
+    /// read, HOST.channels; per node its configuration, NODE.yang.json and NODE.yang.xml,
+    /// per bridge its filtering database, NODE.filtering.yang.json and .xml
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it

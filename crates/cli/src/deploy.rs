@@ -12,6 +12,8 @@ use onbeat_run::process::Reaper;
 use std::path::Path;
 use std::process::Command;
 
+/// What the filtering database of a bridge has in its name.
+const FILTERING: &str = ".filtering";
 /// What the configuration of a node is called, behind its name.
 pub(crate) const CONFIGURATION: [&str; 2] = [".yang.json", ".yang.xml"];
 /// How many lines say what configurations do not.
@@ -57,8 +59,11 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
         output.write(&format!("{}.{TABLE_EXTENSION}", table.host), table.to_string())?;
     }
     for device in &devices {
-        for (extension, text) in CONFIGURATION.iter().zip([&device.json, &device.xml]) {
-            output.write(&format!("{}{extension}", device.name), text)?;
+        let filtering = device.filtering.as_ref().map(|filtering| (FILTERING, filtering));
+        for (part, instance) in [("", &device.interfaces)].into_iter().chain(filtering) {
+            for (extension, text) in CONFIGURATION.iter().zip([&instance.json, &instance.xml]) {
+                output.write(&format!("{}{part}{extension}", device.name), text)?;
+            }
         }
     }
     output.finish()?;

@@ -456,7 +456,9 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
             true => input::read(&directory.join(name), input::RESULTS_OCTETS).unwrap_or_default(),
             false => Vec::new(),
         };
-        String::from_utf8(octets).is_ok_and(|text| text.contains("ietf-interfaces"))
+        String::from_utf8(octets).is_ok_and(|text| {
+            ["ietf-interfaces", "ieee802-dot1q-bridge"].iter().any(|name| text.contains(name))
+        })
     };
     Ok(match kind {
         Kind::Deployment => {

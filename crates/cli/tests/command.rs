@@ -207,6 +207,59 @@ fn a_link_over_which_gptp_brings_no_clock_in_sync_is_named_with_its_place() {
     assert!(said.contains("error[OB2016]") && said.contains("system.toml:25:8"), "{said}");
 }
 
+/// A ring of three bridges, two of which have hosts, and so many channels from one to the other.
+fn ring(routing: &str, channels: usize) -> TestSystem {
+    let mut text = format!("format = 1\nname = \"ring\"\nrouting = \"{routing}\"\n[run]\n");
+    text += "duration_ms = 200\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n";
+    for bridge in ["s", "t", "u"] {
+        text += &format!("[[bridge]]\nname = \"{bridge}\"\nforwarding_ns = 2000\n");
+    }
+    for ends in ["a\", \"s", "b\", \"t", "s.t\", \"t.s", "s.u\", \"u.s", "t.u\", \"u.t"] {
+        let rate = if ends.contains('.') { 100 } else { 1_000 };
+        text += &format!("[[link]]\nends = [\"{ends}\"]\nrate_mbps = {rate}\n");
+    }
+    for at in 1..=channels {
+        text += &format!("[[channel]]\nname = \"c{at}\"\nclass = \"A\"\nstream_id = {at}\n");
+        text += &format!("destination = \"91:e0:f0:00:fe:0{at}\"\nsize_octets = 250\n");
+        text += "interval_ns = 125_000\ntalker = \"a\"\nlisteners = [\"b\"]\n";
+    }
+    TestSystem::new(&text)
+}
+
+#[test]
+fn channels_leave_a_shortest_path_that_they_overload_and_keep_their_bounds() {
+    let system = ring("shortest", 6);
+    let output = run(&["plan", "."], system.path(), 1);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("error[OB2001]: port s.t would reserve"), "{said}");
+    assert!(said.contains("(`routing = \"load-aware\"`)"), "{said}");
+
+    let system = ring("load-aware", 6);
+    let plan = common::results(&["plan", "."], system.path(), 0);
+    let path = |at: usize| plan["channels"][at]["listeners"][0]["path"].clone();
+    let direct = serde_json::json!(["a.p1", "s.t", "t.p1"]);
+    let around = serde_json::json!(["a.p1", "s.u", "u.t", "t.p1"]);
+    let count = |of: &serde_json::Value| (0..6).filter(|at| path(*at) == *of).count();
+    assert_eq!((count(&direct), count(&around)), (3, 3), "{plan}");
+    let table = run(&["plan", "."], system.path(), 0);
+    let table = String::from_utf8(table.stdout).expect("UTF-8");
+    assert!(table.contains("s.u"), "{table}");
+    for verb in ["simulate", "run"] {
+        let results = common::results(&[verb, "."], system.path(), 0).to_string();
+        assert!(results.contains(":\"kept\"") && !results.contains(":\"broken\""), "{results}");
+    }
+
+    let output = run(&["plan", "."], ring("load-aware", 7).path(), 1);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("error[OB2001]") && said.contains("no other paths were found"), "{said}");
+    let output = run(&["check", "."], ring("shortes", 1).path(), 1);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(
+        said.contains("system.toml:3:11") && said.contains("did you mean `shortest`"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_bridge_that_cannot_be_configured_costs_no_host_its_table() {
     let lists = "[{ entries = [{ open = [0, 7], interval_ns = 100_000 }] }, \
@@ -230,7 +283,7 @@ fn a_program_on_an_interface_reads_the_deployed_table_of_its_host() {
     }
     let tables = system.path().join("tables");
     let mut all = vec!["a.channels".to_owned(), "b.channels".to_owned()];
-    for node in ["a", "b", "s"] {
+    for node in ["a", "b", "s", "s.filtering"] {
         all.extend(["json", "xml"].map(|kind| format!("{node}.yang.{kind}")));
     }
     all.sort();

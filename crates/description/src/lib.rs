@@ -89,6 +89,7 @@ fn check(
     let manifest = &tables.head.raw.manifest;
     let manifest = manifest.as_ref().map(|path| read_manifest(path, read, sources, sink));
     let name = rest::system_name(&tables.head, sink);
+    let routing = tables.head.raw.routing.as_ref().map(|it| it.value).unwrap_or_default();
     let mut nodes = nodes::check(&tables, sink);
     let (mut ports, links) = topology::check(&tables.links, &mut nodes, sink);
     let port_names = ports::PortNames::new(&nodes, &ports);
@@ -124,6 +125,7 @@ fn check(
         programs,
         noise,
         tcp: tcp.list,
+        routing,
         synchronisation,
         streams: streams.list,
         faults,

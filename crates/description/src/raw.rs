@@ -5,7 +5,7 @@ use super::at::At;
 use onbeat_model::binding::ValueType;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
-use onbeat_model::system::{Quantity, ReservationMode, StampKind, TimeMode};
+use onbeat_model::system::{Quantity, ReservationMode, Routing, StampKind, TimeMode};
 use onbeat_model::time::ClockError;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -47,6 +47,9 @@ pub(super) struct File {
     pub(super) name: Option<At<String>>,
     /// A C manifest, relative to this file, that gives the channels' attributes.
     pub(super) manifest: Option<At<String>>,
+    /// Which paths channels take: `shortest`, or `load-aware` where these overload a port;
+    /// `shortest` by default.
+    pub(super) routing: Option<At<Routing>>,
     /// How to run when nothing else is asked for.
     run: Option<Run>,
     /// Named variations of `[run]`.

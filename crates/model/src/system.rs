@@ -79,6 +79,8 @@ pub struct System {
     pub noise: Vec<Noise>,
     /// Messages over TCP.
     pub tcp: Vec<TcpFlow>,
+    /// Which paths channels take.
+    pub routing: Routing,
     /// Clocks that gPTP keeps together, if it does.
     pub synchronisation: Option<Synchronisation>,
     /// Modelled traffic that no program writes.
@@ -119,6 +121,7 @@ impl System {
             programs: Vec::new(),
             noise: Vec::new(),
             tcp: Vec::new(),
+            routing: Routing::Shortest,
             synchronisation: None,
             streams: Vec::new(),
             faults: Vec::new(),
@@ -603,6 +606,18 @@ pub enum TimeMode {
     Virtual,
     /// The engine paced against the machine's clock.
     Real,
+}
+
+/// How the paths of channels are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// Each takes a path of the fewest links.
+    #[default]
+    Shortest,
+    /// Where these overload a port, some take other paths.
+    LoadAware,
 }
 
 /// Who makes the reservations of a protected run.

@@ -1,5 +1,8 @@
 //! Which way frames go.
 
+mod exhaustive;
+pub(crate) mod load_aware;
+
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::stream::Stream;
@@ -14,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) struct Routes<'a> {
     system: &'a System,
     /// Whether any port leaves a VLAN out; else all VLANs have the same tree.
-    filtered: bool,
+    pub(crate) filtered: bool,
     trees: BTreeMap<(NodeId, Option<u16>), Tree>,
     /// OB2010 for each path that was asked for and lies in no VLAN; it is missing in the answer.
     pub(crate) errors: Vec<Diagnostic>,

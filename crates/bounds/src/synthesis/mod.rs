@@ -181,6 +181,19 @@ pub enum Obstacle {
     },
 }
 
+impl Obstacle {
+    /// The port that has no room; none if the flow would find no place even alone.
+    pub fn port(&self) -> Option<usize> {
+        match self {
+            Self::Overload { port, .. }
+            | Self::Pair { port, .. }
+            | Self::Occupied { port, .. }
+            | Self::Entries { port, .. } => Some(*port),
+            Self::Path { .. } | Self::Jitter { .. } | Self::Period { .. } => None,
+        }
+    }
+}
+
 /// Places flows one by one and takes them out again; those that stay do not move.
 ///
 /// ```

@@ -6,6 +6,7 @@ mod bounds;
 mod build;
 mod document;
 mod engine;
+mod load_aware;
 mod routes;
 mod scheduled;
 mod simulation;

@@ -12,7 +12,7 @@
 //! its ends. A node that fails forgets all; it begins again when it is back.
 //!
 //! # Topology
-//! A stream's context is the plan's tree of it: the shortest paths from its talker to the listeners
+//! A stream's context is the plan's tree of it: the paths from its talker to the listeners
 //! that the description names. A bridge accepts its talker from, and declares it on, the ports of
 //! this tree only, as bridges do that have a tree for each source (802.1Q-2018 clause 27) and whose
 //! talkers are pruned (35.2.1.4). VLANs are registered along one spanning tree of the bridges, and

@@ -1,0 +1,411 @@
+//! Routes that leave no port overloaded, where shortest paths do.
+//!
+//! Ports negotiate, as wires of a chip do: a channel on an overloaded port looks for the cheapest
+//! other path, where an overloaded port is the dearer the more it lacks and the longer it has
+//! lacked it. (L. McMurchie and C. Ebeling, *PathFinder: a negotiation-based performance-driven
+//! router for FPGAs*, FPGA 1995.) Channels whose shortest paths overload nothing keep them.
+
+use super::exhaustive::{self, Outcome};
+use super::{Path, next, sends};
+use crate::{reserve, scheduled};
+use onbeat_model::system::{Channel, Class, NodeId, NodeKind, PortId, System};
+use onbeat_model::time::Span;
+use onbeat_model::units::frame;
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+
+/// What may be reserved of a port, in the unit of loads: parts per billion.
+const FULL: u64 = 1_000_000_000;
+/// What a link costs that lacks nothing.
+const HOP: u64 = 10_000;
+/// After how many rounds without anything better an attempt ends.
+const PATIENCE: u32 = 32;
+/// How many attempts are made, each in another order.
+const ATTEMPTS: u64 = 64;
+/// How many nodes and channels all attempts may look at.
+const LOOKS_MAX: u64 = 10_000_000;
+/// How much dearer what a port lacks becomes in each round, at most.
+const PRESSURE_MAX: u64 = 1 << 16;
+
+/// The channels on their paths, and what these take of each port.
+pub(crate) struct Balance<'a> {
+    pub(super) system: &'a System,
+    /// Whether frames leave ports by their VLAN.
+    pub(super) filtered: bool,
+    demands: Vec<Demand>,
+    /// Per port what may be reserved there for classes A and B.
+    limits: Vec<[u64; 2]>,
+    /// Per port what all channels take.
+    pub(super) loads: Vec<u64>,
+    /// Per port what it costs more for having been overloaded.
+    history: Vec<u64>,
+    pressure: u64,
+    /// Per channel and listener, how long a path may take a message that waits nowhere.
+    latest: Vec<Vec<Span>>,
+    /// How many nodes and channels the search has looked at.
+    looks: Cell<u64>,
+}
+
+/// What a channel takes wherever it goes.
+enum Demand {
+    /// No reservation: it may go anywhere.
+    Nothing,
+    /// So many bits per second of a class's share: A is 0, B is 1.
+    Rate(usize, u64),
+    /// A window in each interval.
+    Window,
+}
+
+/// The ports of a channel's paths, and where they lead.
+pub(super) type Tree = Vec<Path>;
+
+impl<'a> Balance<'a> {
+    /// All channels on the paths that they have.
+    pub(crate) fn new(system: &'a System, filtered: bool, paths: &[Tree]) -> Self {
+        let ports = system.ports.len();
+        // One for each rate: what a channel reserves depends on nothing else.
+        let by_rate = (0..ports as u32).map(PortId);
+        let by_rate = by_rate.map(|port| (system.link_of(port).rate.as_bps(), port));
+        let by_rate: Vec<PortId> = by_rate.collect::<BTreeMap<_, _>>().into_values().collect();
+        let most = |channel: &Channel| reserve::reserved_rate(system, channel, &by_rate).as_bps();
+        let demand = |channel: &Channel| match channel.class {
+            _ if !channel.reserve => Demand::Nothing,
+            Class::A => Demand::Rate(0, most(channel)),
+            Class::B => Demand::Rate(1, most(channel)),
+            Class::Scheduled => Demand::Window,
+        };
+        let limit = |port| {
+            [Class::A, Class::B].map(|class| reserve::limit(system, PortId(port), class).as_bps())
+        };
+        let latest = |(channel, tree): (&Channel, &Tree)| {
+            let ends = channel.listeners.iter().zip(tree);
+            let latest =
+                ends.map(|(to, path)| least(system, channel, *to, path).max(channel.fixed_delay));
+            latest.collect()
+        };
+        let mut balance = Self {
+            system,
+            filtered,
+            demands: system.channels.iter().map(demand).collect(),
+            limits: (0..ports as u32).map(limit).collect(),
+            loads: vec![0; ports],
+            history: vec![0; ports],
+            pressure: 1,
+            latest: system.channels.iter().zip(paths).map(latest).collect(),
+            looks: Cell::new(0),
+        };
+        for (channel, tree) in paths.iter().enumerate() {
+            balance.put(channel, tree);
+        }
+        balance
+    }
+
+    /// Moves channels until no port between bridges is overloaded, or nothing better is found.
+    pub(crate) fn relieve(&mut self, paths: &mut [Tree]) {
+        let shortest = paths.to_vec();
+        let mut best = (self.lacking(), paths.to_vec());
+        for attempt in 0..ATTEMPTS {
+            if best.0 == 0 || self.looks.get() > LOOKS_MAX {
+                break;
+            }
+            self.set(paths, &shortest);
+            self.history.fill(0);
+            self.attempt(attempt, paths, &mut best);
+            if attempt == 0 && best.0 > 0 {
+                match exhaustive::search(self, paths) {
+                    Outcome::Found => best = (0, paths.to_vec()),
+                    Outcome::None => break,
+                    Outcome::Unknown => {}
+                }
+            }
+        }
+        self.set(paths, &best.1);
+        // Who need not have moved goes back.
+        for (channel, tree) in shortest.into_iter().enumerate() {
+            self.take(channel, &paths[channel]);
+            if self.fits(channel, &tree) {
+                paths[channel] = tree;
+            }
+            self.put(channel, &paths[channel]);
+        }
+    }
+
+    /// Negotiates until nothing is lacking or it gets no better, in an order of its own.
+    fn attempt(&mut self, attempt: u64, paths: &mut [Tree], best: &mut (u64, Vec<Tree>)) {
+        let mut order: Vec<usize> = (0..paths.len()).collect();
+        // First the largest, who have the least choice; then by chance.
+        let mut chance = attempt;
+        order.sort_by_cached_key(|channel| match attempt {
+            0 => Reverse(self.size(*channel)),
+            _ => {
+                chance = scatter(chance);
+                Reverse(chance)
+            }
+        });
+        let (mut least, mut since) = (u64::MAX, 0);
+        self.pressure = 1;
+        while since < PATIENCE && best.0 > 0 && self.looks.get() < LOOKS_MAX {
+            self.negotiate(paths, &order);
+            let lacking = self.lacking();
+            since += 1;
+            if lacking < least {
+                (least, since) = (lacking, 0);
+            }
+            if lacking < best.0 {
+                *best = (lacking, paths.to_vec());
+            }
+            self.pressure = (self.pressure * 2).min(PRESSURE_MAX);
+        }
+    }
+
+    /// Puts all channels on other trees.
+    fn set(&mut self, paths: &mut [Tree], trees: &[Tree]) {
+        for (channel, tree) in trees.iter().enumerate() {
+            self.take(channel, &paths[channel]);
+            self.put(channel, tree);
+            paths[channel].clone_from(tree);
+        }
+    }
+
+    /// Moves one channel off a port, if it can go elsewhere.
+    pub(crate) fn avoid(&mut self, channel: usize, port: PortId, tree: &mut Tree) -> bool {
+        self.history[port.index()] += 100 * HOP;
+        self.take(channel, tree);
+        let other = self.cheapest(channel).filter(|other| {
+            self.fits(channel, other) && !other.iter().flatten().any(|used| *used == port)
+        });
+        let moved = other.is_some();
+        if let Some(other) = other {
+            *tree = other;
+        }
+        self.put(channel, tree);
+        moved
+    }
+
+    /// Each channel on an overloaded port looks for another path once.
+    fn negotiate(&mut self, paths: &mut [Tree], order: &[usize]) {
+        self.looks.set(self.looks.get() + order.len() as u64);
+        for channel in order.iter().copied() {
+            let is_pressed = |port: &PortId| self.lacks(*port) > 0;
+            let is_pressed = paths[channel].iter().flatten().any(is_pressed);
+            if !is_pressed || matches!(self.demands[channel], Demand::Nothing) {
+                continue;
+            }
+            self.take(channel, &paths[channel]);
+            if let Some(tree) = self.cheapest(channel) {
+                paths[channel] = tree;
+            }
+            self.put(channel, &paths[channel]);
+        }
+        for port in (0..self.loads.len() as u32).map(PortId) {
+            self.history[port.index()] += self.lacks(port).div_ceil(FULL / HOP);
+        }
+    }
+
+    /// What a channel takes of its talker's port.
+    pub(super) fn size(&self, channel: usize) -> u64 {
+        let talker = self.system.channels[channel].talker;
+        self.share(channel, self.system.node(talker).ports[0])
+    }
+
+    pub(super) fn put(&mut self, channel: usize, tree: &Tree) {
+        for port in ports(tree) {
+            self.loads[port.index()] += self.share(channel, port);
+        }
+    }
+
+    pub(super) fn take(&mut self, channel: usize, tree: &Tree) {
+        for port in ports(tree) {
+            self.loads[port.index()] -= self.share(channel, port);
+        }
+    }
+
+    /// Whether no port of a tree is overloaded with it.
+    fn fits(&self, channel: usize, tree: &Tree) -> bool {
+        ports(tree).iter().all(|port| self.has_room(channel, *port))
+    }
+
+    /// Whether a port is not overloaded with it, or is a host's.
+    pub(super) fn has_room(&self, channel: usize, port: PortId) -> bool {
+        !self.is_between_bridges(port)
+            || self.loads[port.index()] + self.share(channel, port) <= FULL
+    }
+
+    /// A host has one link: its load is not changed by any path.
+    fn is_between_bridges(&self, port: PortId) -> bool {
+        let system = self.system;
+        [system.port(port).node, next(system, port)]
+            .iter()
+            .all(|node| matches!(system.node(*node).kind, NodeKind::Bridge(_)))
+    }
+
+    /// What a port lacks.
+    fn lacks(&self, port: PortId) -> u64 {
+        match self.is_between_bridges(port) {
+            true => self.loads[port.index()].saturating_sub(FULL),
+            false => 0,
+        }
+    }
+
+    /// What all ports lack.
+    fn lacking(&self) -> u64 {
+        (0..self.loads.len() as u32).map(|port| self.lacks(PortId(port))).sum()
+    }
+
+    /// What a channel takes of a port, in parts per billion, rounded up.
+    pub(super) fn share(&self, channel: usize, port: PortId) -> u64 {
+        let parts = |part: u128, whole: u128| {
+            u64::try_from((part * u128::from(FULL)).div_ceil(whole.max(1)))
+                .unwrap_or(u64::MAX)
+                .min(u64::MAX >> 24)
+        };
+        match self.demands[channel] {
+            Demand::Nothing => 0,
+            Demand::Rate(class, bps) => parts(bps.into(), self.limits[port.index()][class].into()),
+            Demand::Window => {
+                let channel = &self.system.channels[channel];
+                let window = scheduled::window(self.system, channel, port);
+                parts(window.as_ns() as u128, channel.interval.as_ns() as u128)
+            }
+        }
+    }
+
+    /// What it costs a channel to leave by a port.
+    fn cost(&self, channel: usize, port: PortId) -> u64 {
+        let after = self.loads[port.index()] + self.share(channel, port);
+        let lacks = match self.is_between_bridges(port) {
+            true => after.saturating_sub(FULL).div_ceil(FULL / 1_000),
+            false => 0,
+        };
+        let pressure = 1_000u64.saturating_add(self.pressure.saturating_mul(lacks));
+        let cost = (HOP + self.history[port.index()]).saturating_mul(pressure) / 1_000;
+        // Of two that cost the same, the emptier.
+        cost.saturating_add(after / (FULL / 1_000)).min(u64::MAX >> 16)
+    }
+
+    /// The cheapest tree from the talker to the listeners, grown by the cheapest path to one more
+    /// of them each time. None if a listener would get messages after their fixed delay even if
+    /// they waited nowhere.
+    fn cheapest(&self, channel: usize) -> Option<Tree> {
+        let described = &self.system.channels[channel];
+        let mut before: Vec<Option<PortId>> = vec![None; self.system.nodes.len()];
+        let mut reached = vec![described.talker];
+        let mut left: HashSet<NodeId> = described.listeners.iter().copied().collect();
+        while !left.is_empty() {
+            let (found, path) = self.path(channel, &reached, &left)?;
+            for port in path {
+                let node = next(self.system, port);
+                before[node.index()] = Some(port);
+                reached.push(node);
+            }
+            left.remove(&found);
+        }
+        let back = |listener: &NodeId| {
+            let mut path = Vec::new();
+            let mut at = *listener;
+            while at != described.talker {
+                let port = before[at.index()].expect("the tree reaches it");
+                path.push(port);
+                at = self.system.port(port).node;
+            }
+            path.reverse();
+            path
+        };
+        let tree: Tree = described.listeners.iter().map(back).collect();
+        let mut late =
+            tree.iter().enumerate().filter(|(at, path)| !self.in_time(channel, *at, path));
+        late.next().is_none().then_some(tree)
+    }
+
+    /// The cheapest path from what is reached to one of those that are left.
+    fn path(
+        &self,
+        channel: usize,
+        reached: &[NodeId],
+        left: &HashSet<NodeId>,
+    ) -> Option<(NodeId, Path)> {
+        let system = self.system;
+        let vlan = self.filtered.then_some(system.channels[channel].vlan);
+        let mut costs = vec![u64::MAX; system.nodes.len()];
+        let mut through: Vec<Option<PortId>> = vec![None; system.nodes.len()];
+        let mut ahead = BinaryHeap::new();
+        for node in reached {
+            costs[node.index()] = 0;
+            ahead.push(Reverse((0, *node)));
+        }
+        while let Some(Reverse((cost, at))) = ahead.pop() {
+            if cost > costs[at.index()] {
+                continue;
+            }
+            self.looks.set(self.looks.get() + 1);
+            if left.contains(&at) {
+                let mut path = Vec::new();
+                let mut node = at;
+                while let Some(port) = through[node.index()] {
+                    path.push(port);
+                    node = system.port(port).node;
+                }
+                path.reverse();
+                return Some((at, path));
+            }
+            for &port in &system.node(at).ports {
+                let to = next(system, port);
+                let is_end = matches!(system.node(to).kind, NodeKind::Host(_));
+                if (is_end && !left.contains(&to)) || !sends(system, port, vlan) {
+                    continue;
+                }
+                let cost = cost + self.cost(channel, port);
+                if cost < costs[to.index()] {
+                    costs[to.index()] = cost;
+                    through[to.index()] = Some(port);
+                    ahead.push(Reverse((cost, to)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether messages may be with a listener within their fixed delay, or as soon as by the
+    /// shortest path.
+    pub(super) fn in_time(&self, channel: usize, listener: usize, path: &[PortId]) -> bool {
+        let described = &self.system.channels[channel];
+        let least = least(self.system, described, described.listeners[listener], path);
+        least <= self.latest[channel][listener]
+    }
+}
+
+/// How long a message takes if it waits nowhere.
+fn least(system: &System, channel: &Channel, to: NodeId, path: &[PortId]) -> Span {
+    let octets = frame::of_channel(channel.stream_data_length());
+    let hops = path.iter().map(|port| {
+        let link = system.link_of(*port);
+        let (forwarding, sent) = match &system.node(next(system, *port)).kind {
+            NodeKind::Bridge(bridge) if bridge.cut_through => (bridge.forwarding, Span::ZERO),
+            NodeKind::Bridge(bridge) => (bridge.forwarding, link.rate.time_for(octets)),
+            NodeKind::Host(_) => (Span::ZERO, link.rate.time_for(octets)),
+        };
+        link.propagation + forwarding + sent
+    });
+    let stacks =
+        [(channel.talker, true), (to, false)].map(|(node, sends)| match &system.node(node).kind {
+            NodeKind::Host(host) if sends => host.stack_tx.min(),
+            NodeKind::Host(host) => host.stack_rx.min(),
+            NodeKind::Bridge(_) => Span::ZERO,
+        });
+    hops.chain(stacks).sum()
+}
+
+/// The next number of a sequence that looks like chance (Steele, Lea and Flood: SplitMix64).
+fn scatter(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The ports of a tree, each once.
+fn ports(tree: &Tree) -> Vec<PortId> {
+    let mut seen = HashSet::new();
+    tree.iter().flatten().copied().filter(|port| seen.insert(*port)).collect()
+}
