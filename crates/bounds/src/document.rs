@@ -4,14 +4,20 @@ use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, PortWindow, StreamPlan}
 use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::system::{ChannelId, Class, PortId, System};
 use onbeat_model::time::Span;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// What [`PlanDocument::format`] always is.
+const FORMAT: &str = "onbeat-plan";
+/// What [`PlanDocument::version`] is now.
+const VERSION: u32 = 1;
 
 /// A plan for other tools. Times are in nanoseconds, rates in bits per second. A field may be
 /// added under the same `version`; none is removed, renamed or given another meaning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDocument {
     /// Always `onbeat-plan`.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// Which contract: 1.
     pub version: u32,
     /// The system's name.
@@ -31,7 +37,7 @@ pub struct PlanDocument {
 }
 
 /// One channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelDocument {
     /// Its name.
     pub name: String,
@@ -50,14 +56,14 @@ pub struct ChannelDocument {
     /// The worst over all listeners; null without a reservation.
     pub bound_ns: Option<i64>,
     /// When its frames leave; left out unless it is scheduled and has windows.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchDocument>,
     /// In the order of the description.
     pub listeners: Vec<ListenerDocument>,
 }
 
 /// When the frames of a scheduled channel leave, in each of its intervals.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchDocument {
     /// The launch time, by the talker's clock.
     pub at_ns: i64,
@@ -68,7 +74,7 @@ pub struct LaunchDocument {
 }
 
 /// A window of gates that one frame has for itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowDocument {
     /// The egress port, as `node.port`.
     pub port: String,
@@ -80,7 +86,7 @@ pub struct WindowDocument {
 }
 
 /// One listener of a channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerDocument {
     /// The host.
     pub host: String,
@@ -93,12 +99,12 @@ pub struct ListenerDocument {
     /// What the bound is the sum of, in the order in which a message meets it.
     pub terms: Vec<TermDocument>,
     /// Why there is no bound; left out where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_bound: Option<ReasonDocument>,
 }
 
 /// One term of a bound.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermDocument {
     /// What delays the message.
     pub what: String,
@@ -107,7 +113,7 @@ pub struct TermDocument {
 }
 
 /// One modelled stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamDocument {
     /// Its name.
     pub name: String,
@@ -128,7 +134,7 @@ pub struct StreamDocument {
 }
 
 /// One listener of a stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamListenerDocument {
     /// The host.
     pub host: String,
@@ -141,17 +147,17 @@ pub struct StreamListenerDocument {
     /// What the bound is the sum of, in the order in which a frame meets it.
     pub terms: Vec<TermDocument>,
     /// Why there is no bound; left out where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_bound: Option<ReasonDocument>,
 }
 
 /// Why a flow has no bound at a listener.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasonDocument {
     /// `unlimited-traffic`, `babbling`, `overload`, `short-windows`, `preemption`, `regulator`,
     /// `circle`, `too-long`; `not-reserved` for a channel without a reservation, `tcp` for messages
     /// over TCP.
-    pub cause: &'static str,
+    pub cause: Cow<'static, str>,
     /// Where, as `node.port`; null if it is not at a port.
     pub port: Option<String>,
     /// The queue of that port.
@@ -160,13 +166,39 @@ pub struct ReasonDocument {
     pub why: String,
 }
 
+impl PlanDocument {
+    /// The plan that `onbeat plan --json` printed once.
+    ///
+    /// # Errors
+    /// In words, when it is none, or one of another version.
+    pub fn read(octets: &[u8]) -> Result<Self, String> {
+        /// What is the same in every version.
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+            version: u32,
+        }
+        let head = serde_json::from_slice::<Head>(octets).map_err(|error| error.to_string());
+        match head {
+            Ok(head) if head.format == FORMAT && head.version == VERSION => {
+                serde_json::from_slice(octets).map_err(|error| error.to_string())
+            }
+            Ok(head) if head.format == FORMAT => {
+                Err(format!("it is a plan of version {}, and {VERSION} is read", head.version))
+            }
+            Ok(head) => Err(format!("it is `{}`, not `{FORMAT}`", head.format)),
+            Err(why) => Err(format!("it is no plan: {why}")),
+        }
+    }
+}
+
 impl ReasonDocument {
     /// Why a stream has no bound at one of its listeners, if it has none.
     pub fn of_stream(system: &System, planned: &StreamPlan, listener: usize) -> Option<Self> {
         let bound = planned.bounds.get(listener).and_then(Option::as_ref);
         let reason = planned.unbounded.get(listener).and_then(Option::as_ref);
         reason.filter(|_| bound.is_none()).map(|reason| Self {
-            cause: reason.cause.as_str(),
+            cause: reason.cause.as_str().into(),
             port: Some(system.port_label(reason.port)),
             queue: Some(reason.queue),
             why: reason.why.clone(),
@@ -176,18 +208,18 @@ impl ReasonDocument {
     /// Why a channel that is not protected has none.
     pub fn not_reserved() -> Self {
         let why = "it has no reservation: it travels as best effort".to_owned();
-        Self { cause: "not-reserved", port: None, queue: None, why }
+        Self { cause: "not-reserved".into(), port: None, queue: None, why }
     }
 
     /// Why messages over TCP have none.
     pub fn over_tcp() -> Self {
         let why = "it is best effort over TCP, which waits for its timers after a loss".to_owned();
-        Self { cause: "tcp", port: None, queue: None, why }
+        Self { cause: "tcp".into(), port: None, queue: None, why }
     }
 }
 
 /// How one port sends, and what it reserves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortDocument {
     /// As `node.port`.
     pub port: String,
@@ -210,12 +242,12 @@ pub struct PortDocument {
 }
 
 /// One queue of a port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueDocument {
     /// Its number; 7 is sent first.
     pub queue: usize,
     /// `strict-priority`, `credit-based` or `asynchronous`.
-    pub selection: &'static str,
+    pub selection: Cow<'static, str>,
     /// idleSlope; null without a credit-based shaper.
     pub idle_slope_bps: Option<u64>,
     /// Whether frames of other queues may interrupt its frames.
@@ -227,7 +259,7 @@ pub struct QueueDocument {
 }
 
 /// One gate control list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateControlDocument {
     /// When its first cycle starts, by the node's clock.
     pub base_ns: i64,
@@ -240,7 +272,7 @@ pub struct GateControlDocument {
 }
 
 /// One state of a port's gates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateDocument {
     /// The queues that may start a frame.
     pub open: Vec<usize>,
@@ -249,7 +281,7 @@ pub struct GateDocument {
 }
 
 /// The path of one noise source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoiseDocument {
     /// Its name.
     pub name: String,
@@ -258,7 +290,7 @@ pub struct NoiseDocument {
 }
 
 /// One chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainDocument {
     /// Its name.
     pub name: String,
@@ -280,8 +312,8 @@ pub fn document(system: &System, plan: &Plan) -> PlanDocument {
         bound_ns: bound.map(|b| b.as_ns()),
     });
     PlanDocument {
-        format: "onbeat-plan",
-        version: 1,
+        format: FORMAT.into(),
+        version: VERSION,
         system: system.name.clone(),
         protected: plan.protected,
         channels: channels(system, plan),
@@ -404,7 +436,7 @@ fn queues(planned: &PortPlan, backlogs: Option<&[Option<Backlog>; QUEUES]>) -> V
         let backlog = backlogs.and_then(|all| all[queue]);
         QueueDocument {
             queue,
-            selection,
+            selection: selection.into(),
             idle_slope_bps: idle_slope.map(|slope| slope.as_bps()),
             preemptable: planned.settings.preemptable & 1 << queue != 0,
             backlog_frames: backlog.map(|b| b.frames),

@@ -100,6 +100,7 @@ The new directory has a description, C programs, a Makefile and a README. There 
     #[command(after_help = "Examples:
   onbeat plan examples/01-two-hosts --json
   onbeat plan examples/01-two-hosts --deploy tables
+  onbeat plan examples/01-two-hosts --diff plan.json
   ONBEAT_INTERFACE=eth0 ONBEAT_SYSTEM=tables/talker.channels ./program")]
     Plan(PlanArguments),
     /// Runs a system, measures it and writes the report
@@ -260,6 +261,9 @@ pub(crate) struct PlanArguments {
     /// per bridge its filtering database, NODE.filtering.yang.json and .xml
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
+    /// Prints what has changed since an earlier plan, which `plan --json` wrote into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) diff: Option<PathBuf>,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
     /// may name files elsewhere
     #[arg(long)]

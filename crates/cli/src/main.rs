@@ -22,6 +22,7 @@ mod new;
 mod noise;
 mod old_words;
 mod output;
+mod plan;
 mod recording;
 mod run;
 mod simulate;
@@ -34,14 +35,11 @@ mod tfg;
 mod trust;
 mod tune;
 
-use crate::arguments::{
-    Arguments, CheckArguments, ManifestArguments, PlanArguments, SchemaKind, Verb,
-};
+use crate::arguments::{Arguments, CheckArguments, ManifestArguments, SchemaKind, Verb};
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
 use crate::trust::Trust;
 use clap::Parser;
-use onbeat_timing::tfg::Limits;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
@@ -49,7 +47,7 @@ fn main() -> std::process::ExitCode {
     let exit = match &arguments.verb {
         Verb::New(new) => new::new(new),
         Verb::Check(check) => self::check(check),
-        Verb::Plan(plan) => self::plan(plan),
+        Verb::Plan(plan) => self::plan::plan(plan),
         Verb::Run(run) => run::run(run),
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
@@ -113,25 +111,6 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
     let Some(system) = examined.right() else { return Ok(Exit::Description) };
     if !arguments.json {
         terminal::print(onbeat_report::plan::summary(system));
-    }
-    Ok(Exit::Fine)
-}
-
-fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
-    let protected = source.system.run.protected && !arguments.unprotected;
-    let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
-    if arguments.json {
-        terminal::print_json(&onbeat_bounds::document(&source.system, &plan))?;
-    } else {
-        terminal::print(onbeat_report::plan::table(&source.system, &plan));
-    }
-    if let Some(directory) = &arguments.deploy {
-        let tables = deploy::deploy(&source, &plan, directory)?;
-        let shown = directory.display();
-        terminal::say(format_args!(
-            "onbeat: tables of the channels of {tables} hosts, configurations of nodes: {shown}"
-        ));
     }
     Ok(Exit::Fine)
 }

@@ -261,6 +261,61 @@ fn channels_leave_a_shortest_path_that_they_overload_and_keep_their_bounds() {
 }
 
 #[test]
+fn what_changes_from_one_plan_to_the_next_is_said_with_the_nodes_that_it_concerns() {
+    let system = ring("load-aware", 3);
+    let plan = run(&["plan", ".", "--json"], system.path(), 0);
+    std::fs::write(system.path().join("old.json"), plan.stdout).expect("a plan");
+    let diff = |expected| {
+        let output = run(&["plan", ".", "--diff", "old.json"], system.path(), expected);
+        let [shown, said] = [output.stdout, output.stderr];
+        (String::from_utf8(shown).expect("UTF-8"), String::from_utf8(said).expect("UTF-8"))
+    };
+    assert_eq!(
+        diff(0).0,
+        "0 changed, 0 added, 0 removed, 13 the same\nno node has another configuration\n"
+    );
+    // One more, for which one has to go around; and one has another name.
+    let more = std::fs::read_to_string(ring("load-aware", 4).path().join("system.toml"));
+    let text = more.expect("a text").replace("name = \"c2\"", "name = \"new\"");
+    std::fs::write(system.path().join("system.toml"), text).expect("written");
+    let (shown, _) = diff(0);
+    for line in [
+        "channel new: added\n",
+        "channel c4: added\n",
+        "channel c2: removed\n",
+        "  path to b: a.p1 s.t t.p1 → a.p1 s.u u.t t.p1\n",
+        "  queue 7: strict-priority → credit-based, idleSlope ",
+        "\nanother configuration: a, b, s, t, u\n",
+    ] {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+    let found = common::results(&["plan", ".", "--diff", "old.json"], system.path(), 0);
+    assert_eq!(
+        (&found["format"], &found["version"]),
+        (&"onbeat-plan-difference".into(), &1.into())
+    );
+    assert_eq!(found["nodes"], serde_json::json!(["a", "b", "s", "t", "u"]));
+    let items = found["items"].as_array().expect("items");
+    let of = |name: &str| items.iter().find(|item| item["name"] == name).expect("it");
+    assert_eq!((&of("c2")["change"], &of("c2")["kind"]), (&"removed".into(), &"channel".into()));
+    assert_eq!(of("s.u")["fields"][0]["before"], "strict-priority");
+
+    for (text, why) in [
+        ("{}", "it is no plan: missing field `format`"),
+        ("{\"format\": \"onbeat-results\", \"version\": 1}", "it is `onbeat-results`, not"),
+        ("{\"format\": \"onbeat-plan\", \"version\": 2}", "a plan of version 2, and 1 is read"),
+        ("{\"format\": \"onbeat-plan\", \"version\": 1}", "missing field `system`"),
+        ("[", "it is no plan"),
+    ] {
+        std::fs::write(system.path().join("old.json"), text).expect("written");
+        let (shown, said) = diff(2);
+        assert!(shown.is_empty() && said.contains("old.json: ") && said.contains(why), "{said}");
+    }
+    std::fs::remove_file(system.path().join("old.json")).expect("removed");
+    assert!(diff(5).1.contains("old.json: No such file"));
+}
+
+#[test]
 fn a_bridge_that_cannot_be_configured_costs_no_host_its_table() {
     let lists = "[{ entries = [{ open = [0, 7], interval_ns = 100_000 }] }, \
         { base_time_ns = 1000, entries = [{ open = [0, 7], interval_ns = 100_000 }] }]";

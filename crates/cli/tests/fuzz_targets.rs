@@ -33,6 +33,8 @@ mod mrp;
 mod mrpd;
 #[path = "../../../fuzz/fuzz_targets/network.rs"]
 mod network;
+#[path = "../../../fuzz/fuzz_targets/plan.rs"]
+mod plan;
 #[path = "../../../fuzz/fuzz_targets/protocol.rs"]
 mod protocol;
 #[path = "../../../fuzz/fuzz_targets/records.rs"]
@@ -106,6 +108,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("mrp", |input| mrp::fuzz(Input::of(input))),
         ("mrpd", |input| mrpd::fuzz(Input::of(input))),
         ("network", |input| network::fuzz(Input::of(input))),
+        ("plan", |input| plan::fuzz(Input::of(input))),
         ("protocol", |input| protocol::fuzz(Input::of(input))),
         ("records", |input| records::fuzz(Input::of(input))),
         ("segments", |input| segments::fuzz(Input::of(input))),

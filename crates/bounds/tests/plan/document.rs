@@ -1,7 +1,69 @@
 use crate::build::two_hosts;
-use onbeat_bounds::{document, plan};
+use onbeat_bounds::{PlanDocument, difference, document, plan};
 use onbeat_model::plan::{Backlog, Bound, BoundTerm};
+use onbeat_model::system::Class;
 use onbeat_model::time::Span;
+
+#[test]
+fn a_plan_that_is_read_back_is_the_same_and_what_is_changed_in_it_is_the_difference() {
+    let mut net = two_hosts();
+    net.noise("h1", "h2");
+    net.chain(&[0], Span::from_ms(1));
+    let plan = plan(&net.0, true).unwrap();
+    let now = document(&net.0, &plan);
+    let read = PlanDocument::read(&serde_json::to_vec(&now).unwrap()).unwrap();
+    assert_eq!(read, now);
+    let none = difference(&read, &now);
+    assert_eq!((none.items.len(), none.unchanged, none.nodes.len()), (0, 9, 0));
+
+    type Change = fn(&mut PlanDocument);
+    let changes: [(Change, &str, &str, &str, &[&str]); 9] = [
+        (|p| p.channels[0].fixed_delay_ns += 1, "mcast42", "fixed delay", "2000 µs", &[]),
+        (|p| p.channels[0].protected = false, "mcast42", "protected", "true", &[]),
+        (|p| p.channels[0].listeners[0].bound_ns = None, "mcast42", "bound to h2", "", &[]),
+        (|p| p.ports[2].rate_bps += 1, "cat1.p2", "rate", "1000000000 bit/s", &[]),
+        (|p| p.ports[2].queues[1].preemptable = true, "cat1.p2", "queue 1", "strict", &["cat1"]),
+        (|p| p.ports[2].vlans = Some(vec![2, 3]), "cat1.p2", "VLANs", "", &["cat1"]),
+        (|p| p.ports[2].gates.clear(), "", "", "", &[]),
+        (|p| p.noise[0].path.clear(), "noise", "path", "h1.p1", &[]),
+        (|p| p.chains[0].deadline_ns = 5, "chain", "deadline", "1000 µs", &[]),
+    ];
+    for (change, name, what, of_now, nodes) in changes {
+        let mut before = now.clone();
+        change(&mut before);
+        let found = difference(&before, &now);
+        assert_eq!(found.nodes, nodes, "{name} {what}");
+        let changed: Vec<_> = found.items.iter().map(|item| &*item.name).collect();
+        assert_eq!(changed, if name.is_empty() { vec![] } else { vec![name] });
+        for item in &found.items {
+            let [field] = &item.fields[..] else { panic!("{item:?}") };
+            assert_eq!((item.change, &*field.what), ("changed", what));
+            assert!(field.after.as_deref().unwrap_or_default().starts_with(of_now), "{field:?}");
+        }
+    }
+    let mut before = now.clone();
+    before.channels[0].name = "other".to_owned();
+    let found = difference(&before, &now);
+    let seen: Vec<_> = found.items.iter().map(|item| (&*item.name, item.change)).collect();
+    assert_eq!(seen, [("mcast42", "added"), ("other", "removed")]);
+    assert_eq!(found.nodes, ["cat1", "cat2", "h1", "h2"]);
+}
+
+#[test]
+fn gates_with_as_many_entries_at_other_times_are_a_difference() {
+    let mut net = two_hosts();
+    let channel = net.channel("x", "h1", &["h2"]);
+    (channel.class, channel.phase) = (Class::Scheduled, Span::from_us(10));
+    let before = document(&net.0, &plan(&net.0, true).unwrap());
+    net.0.channels[1].phase = Span::from_us(11);
+    let after = document(&net.0, &plan(&net.0, true).unwrap());
+    let found = difference(&before, &after);
+    let port = found.items.iter().find(|item| item.name == "cat1.p2").expect("its gates");
+    assert_eq!(port.fields[0].what, "gates");
+    let shown = port.fields[0].after.as_deref().expect("gates");
+    assert!(shown.ends_with("from 0 µs, at other times"), "{shown}");
+    assert_eq!(found.nodes, ["cat1", "cat2", "h1"]);
+}
 
 #[test]
 fn the_document_names_everything_and_shows_every_term() {

@@ -1,0 +1,80 @@
+//! `onbeat plan`: the plan of a system, what of it has changed, and its deployment.
+
+use crate::arguments::PlanArguments;
+use crate::chosen::WrongArgument;
+use crate::exit::Exit;
+use crate::source::Source;
+use crate::trust::Trust;
+use crate::{deploy, input, terminal};
+use onbeat_bounds::{PlanDifference, PlanDocument};
+use onbeat_timing::tfg::Limits;
+use std::fmt::Write;
+use std::path::Path;
+
+pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
+    let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
+    // Before the plan is made, which may take long.
+    let earlier = arguments.diff.as_deref().map(earlier).transpose()?;
+    let protected = source.system.run.protected && !arguments.unprotected;
+    let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
+    match &earlier {
+        Some(earlier) => {
+            let plan = onbeat_bounds::document(&source.system, &plan);
+            let difference = onbeat_bounds::difference(earlier, &plan);
+            match arguments.json {
+                true => terminal::print_json(&difference)?,
+                false => terminal::print(lines(&difference)),
+            }
+        }
+        None if arguments.json => {
+            terminal::print_json(&onbeat_bounds::document(&source.system, &plan))?;
+        }
+        None => terminal::print(onbeat_report::plan::table(&source.system, &plan)),
+    }
+    if let Some(directory) = &arguments.deploy {
+        let tables = deploy::deploy(&source, &plan, directory)?;
+        let shown = directory.display();
+        terminal::say(format_args!(
+            "onbeat: tables of the channels of {tables} hosts, configurations of nodes: {shown}"
+        ));
+    }
+    Ok(Exit::Fine)
+}
+
+/// The plan in a file that `plan --json` wrote.
+fn earlier(path: &Path) -> anyhow::Result<PlanDocument> {
+    let octets = input::read(path, input::PLAN_OCTETS).map_err(anyhow::Error::msg)?;
+    let plan = PlanDocument::read(&octets);
+    plan.map_err(|why| WrongArgument(format!("{}: {why}", path.display())).into())
+}
+
+/// For a terminal.
+fn lines(difference: &PlanDifference) -> String {
+    let mut text = String::new();
+    let mut line = |line: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{line}");
+    };
+    for item in &difference.items {
+        let (kind, name) = (item.kind, &item.name);
+        if item.change != "changed" {
+            line(format_args!("{kind} {name}: {}", item.change));
+            continue;
+        }
+        line(format_args!("{kind} {name}"));
+        for field in &item.fields {
+            let [before, after] =
+                [&field.before, &field.after].map(|value| value.as_deref().unwrap_or("none"));
+            line(format_args!("  {}: {before} → {after}", field.what));
+        }
+    }
+    let count = |change| difference.items.iter().filter(|item| item.change == change).count();
+    let [changed, added, removed] = ["changed", "added", "removed"].map(count);
+    let same = difference.unchanged;
+    line(format_args!("{changed} changed, {added} added, {removed} removed, {same} the same"));
+    match difference.nodes.is_empty() {
+        true => line(format_args!("no node has another configuration")),
+        false => line(format_args!("another configuration: {}", difference.nodes.join(", "))),
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
