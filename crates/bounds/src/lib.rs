@@ -3,6 +3,7 @@
 //! Pure: the same system gives the same plan. `docs/bounds.md` derives every formula.
 
 mod analysis;
+mod difference;
 mod document;
 pub mod fifo;
 pub mod import;
@@ -14,6 +15,7 @@ pub mod synthesis;
 
 pub use analysis::bound::{longest_run, shortest};
 pub use analysis::coincidence::{ChannelSet, Coincidence, coincidence};
+pub use difference::{FieldDifference, ItemDifference, PlanDifference, difference};
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, LaunchDocument,
     ListenerDocument, NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument,
@@ -128,8 +130,10 @@ struct Draft {
     admitted: bool,
 }
 
-/// How often the channels of a schedule that has no room take other paths.
-const DETOURS_MAX: usize = 32;
+/// How often the channels of a schedule that has no room take other paths, and how many channels
+/// may be scheduled again for that.
+const DETOURS: usize = 32;
+const DETOURS_MAX: usize = 40_000;
 
 /// Routes, admits and reserves.
 fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
@@ -164,10 +168,15 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         })
         .collect();
     let mut schedule = scheduled::schedule(system, &mut channels, &streams);
-    for _ in 0..DETOURS_MAX {
-        let (Some((id, port)), Some(balance)) = (schedule.crowded, &mut balance) else { break };
-        if !balance.avoid(id.index(), port, &mut channels[id.index()].paths) {
+    // The larger the system, the longer an attempt.
+    for _ in 0..(DETOURS_MAX / channels.len().max(1)).clamp(1, DETOURS) {
+        let (Some(crowded), Some(balance)) = (schedule.crowded, &mut balance) else { break };
+        let mut paths: Vec<_> = channels.iter().map(|channel| channel.paths.clone()).collect();
+        if !balance.make_room(crowded, &mut paths) {
             break;
+        }
+        for (channel, paths) in channels.iter_mut().zip(paths) {
+            channel.paths = paths;
         }
         schedule = scheduled::schedule(system, &mut channels, &streams);
     }

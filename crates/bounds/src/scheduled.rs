@@ -184,8 +184,17 @@ pub(crate) struct Schedule {
     pub(crate) gates: HashMap<PortId, GateControl>,
     /// What prevents a schedule (OB2002).
     pub(crate) errors: Vec<Diagnostic>,
-    /// Who found no place, and at which port, if another path may have room.
-    pub(crate) crowded: Option<(ChannelId, PortId)>,
+    /// Who found no place, and where, if another path may have room.
+    pub(crate) crowded: Option<Crowded>,
+}
+
+/// A channel that found no place at a port.
+#[derive(Clone, Copy)]
+pub(crate) struct Crowded {
+    pub(crate) channel: ChannelId,
+    pub(crate) port: PortId,
+    /// Whether it is the gate control list of the port that is too long, not the windows.
+    pub(crate) by_entries: bool,
 }
 
 /// Gives each scheduled channel that is protected its launch time and windows.
@@ -214,14 +223,22 @@ pub(crate) fn schedule(
     let network = network(system);
     let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
     let flows: Vec<PeriodicFlow> = ids.iter().map(flow).collect();
-    let placed = synthesis::synthesize(&network, &flows, Waiting::None)
-        .or_else(|_| synthesis::synthesize(&network, &flows, Waiting::Allowed));
+    let placed = synthesis::synthesize(&network, &flows, Waiting::None).or_else(|refusal| {
+        match refusal.why {
+            // Later windows are not fewer.
+            Obstacle::Entries { .. } => Err(refusal),
+            _ => synthesis::synthesize(&network, &flows, Waiting::Allowed),
+        }
+    });
     let placed = match placed {
         Ok(placed) => placed,
         Err(refusal) => {
             let errors = vec![refused(system, &ids, &flows, &refusal)];
-            let port = refusal.why.port().map(|port| PortId(port as u32));
-            let crowded = port.map(|port| (ids[refusal.flow], port));
+            let crowded = refusal.why.port().map(|port| Crowded {
+                channel: ids[refusal.flow],
+                port: PortId(port as u32),
+                by_entries: matches!(refusal.why, Obstacle::Entries { .. }),
+            });
             return Schedule { errors, crowded, ..Schedule::default() };
         }
     };

@@ -33,7 +33,10 @@ impl MultiHop {
     pub(crate) fn new(analysis: &Analysis<'_>) -> Self {
         let mut multi_hop = Self::default();
         let flows = &analysis.network.flows;
-        let used = (0..QUEUES).filter(|queue| flows.iter().any(|flow| flow.queue == *queue));
+        // Frames with windows of their own wait for nobody.
+        let network = analysis.network;
+        let is_in = |flow: &SystemFlow, queue| flow.queue == queue && !network.has_windows(flow);
+        let used = (0..QUEUES).filter(|queue| flows.iter().any(|flow| is_in(flow, *queue)));
         let mut used: Vec<usize> = used.collect();
         let mut left = WORK_MAX;
         // All have the same share, and what others before leave of theirs.

@@ -80,6 +80,11 @@ pub(crate) struct FlowNetwork<'a> {
 }
 
 impl<'a> FlowNetwork<'a> {
+    /// Whether a flow's frames have windows of gates to themselves at every port.
+    pub(crate) fn has_windows(&self, flow: &SystemFlow) -> bool {
+        matches!(flow.owner, Owner::Channel(id) if self.plan.channel(id).launch.is_some())
+    }
+
     /// `babbling`: streams that a fault lets babble do so.
     pub(crate) fn new(system: &'a System, plan: &'a Plan, babbling: bool) -> Self {
         let ports = system.ports.len();

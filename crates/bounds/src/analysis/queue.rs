@@ -2,13 +2,14 @@
 
 use super::flow::Analysis;
 use super::multi_hop::MultiHop;
-use super::network::Owner;
+use super::network::{FlowNetwork, Owner};
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Backlog;
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
+use std::collections::BTreeMap;
 
 /// How many of the channels in a queue an error names.
 const NAMED_MAX: usize = 8;
@@ -52,7 +53,23 @@ pub(crate) fn backlogs(
             *backlog = [*backlog, known].into_iter().flatten().reduce(least);
         }
     }
+    with_windows(network, &mut backlogs);
     backlogs
+}
+
+/// Where frames have windows of their own, there is one of them at a time.
+fn with_windows(network: &FlowNetwork<'_>, backlogs: &mut [[Option<Backlog>; QUEUES]]) {
+    let mut longest: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    for flow in network.flows.iter().filter(|flow| network.has_windows(flow)) {
+        let octets = u64::from(flow.arrival.octets[1].get());
+        for hop in &flow.hops {
+            let most = longest.entry((hop.port.index(), flow.queue)).or_default();
+            *most = octets.max(*most);
+        }
+    }
+    for ((port, queue), octets) in longest {
+        backlogs[port][queue] = Some(Backlog { frames: 1, octets });
+    }
 }
 
 /// One error for each queue, and each shared buffer, that may have to drop frames with a

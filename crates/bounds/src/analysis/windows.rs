@@ -79,6 +79,10 @@ impl Analysis<'_> {
     /// of their own that carry them; in the order of the queue's members.
     pub(super) fn followed(&mut self, place: QueueId) -> Option<Vec<Start>> {
         let (port, queue) = place;
+        let mut members = self.members[&place].iter().map(|(f, _)| &self.network.flows[*f]);
+        if members.all(|flow| self.network.has_windows(flow)) {
+            return None;
+        }
         let list = self.own_windows(place)?;
         let node = self.network.system.ports[port].node;
         let error = i128::from(clock_error(self.network.system, node).as_ns());

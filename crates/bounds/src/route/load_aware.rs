@@ -7,7 +7,10 @@
 
 use super::exhaustive::{self, Outcome};
 use super::{Path, next, sends};
-use crate::{reserve, scheduled};
+use crate::reserve;
+use crate::scheduled::{self, Crowded};
+use crate::synthesis::multiple;
+use onbeat_model::limits;
 use onbeat_model::system::{Channel, Class, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::frame;
@@ -41,6 +44,9 @@ pub(crate) struct Balance<'a> {
     /// Per port what it costs more for having been overloaded.
     history: Vec<u64>,
     pressure: u64,
+    /// The least common multiple of the intervals of scheduled channels, if entries of gate control
+    /// lists are counted.
+    cycle_ns: Option<u128>,
     /// Per channel and listener, how long a path may take a message that waits nowhere.
     latest: Vec<Vec<Span>>,
     /// How many nodes and channels the search has looked at.
@@ -92,6 +98,7 @@ impl<'a> Balance<'a> {
             loads: vec![0; ports],
             history: vec![0; ports],
             pressure: 1,
+            cycle_ns: None,
             latest: system.channels.iter().zip(paths).map(latest).collect(),
             looks: Cell::new(0),
         };
@@ -168,8 +175,35 @@ impl<'a> Balance<'a> {
         }
     }
 
+    /// Moves channels so that a scheduled one may have room; whether any has moved.
+    pub(crate) fn make_room(&mut self, crowded: Crowded, paths: &mut [Tree]) -> bool {
+        if crowded.by_entries && self.cycle_ns.is_none() {
+            self.count_entries(paths);
+            let before = paths.to_vec();
+            self.relieve(paths);
+            if *paths != *before {
+                return true;
+            }
+        }
+        self.avoid(crowded.channel.index(), crowded.port, &mut paths[crowded.channel.index()])
+    }
+
+    /// From now on a port also lacks entries of its gate control list.
+    fn count_entries(&mut self, paths: &[Tree]) {
+        let scheduled = self.system.channels.iter().filter(|c| c.class == Class::Scheduled);
+        let cycle = multiple(scheduled.map(|channel| channel.interval.as_ns()));
+        for (channel, tree) in paths.iter().enumerate() {
+            self.take(channel, tree);
+        }
+        // What has no common multiple in 64 bits has no list of any length.
+        self.cycle_ns = Some(cycle.unwrap_or(i64::MAX) as u128);
+        for (channel, tree) in paths.iter().enumerate() {
+            self.put(channel, tree);
+        }
+    }
+
     /// Moves one channel off a port, if it can go elsewhere.
-    pub(crate) fn avoid(&mut self, channel: usize, port: PortId, tree: &mut Tree) -> bool {
+    fn avoid(&mut self, channel: usize, port: PortId, tree: &mut Tree) -> bool {
         self.history[port.index()] += 100 * HOP;
         self.take(channel, tree);
         let other = self.cheapest(channel).filter(|other| {
@@ -265,8 +299,12 @@ impl<'a> Balance<'a> {
             Demand::Rate(class, bps) => parts(bps.into(), self.limits[port.index()][class].into()),
             Demand::Window => {
                 let channel = &self.system.channels[channel];
-                let window = scheduled::window(self.system, channel, port);
-                parts(window.as_ns() as u128, channel.interval.as_ns() as u128)
+                let window = scheduled::window(self.system, channel, port).as_ns() as u128;
+                let interval = channel.interval.as_ns() as u128;
+                // Each window is followed by a gap.
+                let entries = self.cycle_ns.map_or(0, |cycle| 2 * cycle.div_ceil(interval));
+                let most = limits::GATE_ENTRIES as u128;
+                parts(window, interval).max(parts(entries, most))
             }
         }
     }

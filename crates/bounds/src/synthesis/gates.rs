@@ -26,7 +26,7 @@ pub struct GateState {
 }
 
 /// The least common multiple of periods, if it fits in 64 bits.
-fn multiple(mut periods: impl Iterator<Item = i64>) -> Option<i64> {
+pub(crate) fn multiple(mut periods: impl Iterator<Item = i64>) -> Option<i64> {
     periods.try_fold(1i64, |all, period| (all / gcd(all, period)).checked_mul(period))
 }
 

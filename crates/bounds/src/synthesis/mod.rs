@@ -18,6 +18,7 @@ mod place;
 mod proof;
 mod timeline;
 
+pub(crate) use gates::multiple;
 pub use gates::{GateList, GateState, gate_lists};
 
 use onbeat_model::time::Span;

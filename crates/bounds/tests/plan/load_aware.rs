@@ -342,6 +342,27 @@ fn windows_for_which_a_port_has_no_room_are_on_another_path() {
 }
 
 #[test]
+fn windows_for_which_a_gate_control_list_is_too_short_are_on_another_path() {
+    // 700 windows of one channel in each interval of the other.
+    let mut net = two_ways();
+    for (name, from, to, interval_us) in [("x", "a", "c", 100), ("y", "b", "d", 70_000)] {
+        let channel = net.channel(name, from, &[to]);
+        (channel.class, channel.interval) = (Class::Scheduled, Span::from_us(interval_us));
+        channel.fixed_delay = Span::from_us(100);
+    }
+    let relieved = plan(&net.0, true).expect("each interval has a path of its own");
+    assert_eq!(lengths(&relieved).iter().sum::<usize>(), 7);
+    net.0.routing = Routing::Shortest;
+    let errors = plan(&net.0, true).expect_err("the list is too short");
+    assert!(errors[0].message.contains("1401 entries"), "{}", errors[0].message);
+    // Ports of hosts have all windows, whatever the paths.
+    net.0.routing = Routing::LoadAware;
+    net.0.channels[1].talker = net.id("a");
+    let errors = plan(&net.0, true).expect_err("a host's port");
+    assert_eq!(errors[0].code, codes::SCHEDULED);
+}
+
+#[test]
 fn a_path_that_is_longer_than_the_fixed_delay_is_not_taken() {
     let mut net = two_ways();
     for (name, from, to) in [("x", "a", "c"), ("y", "b", "d")] {

@@ -22,6 +22,8 @@ struct Seen {
     shaped: u32,
     cut_through: u32,
     slow_stacks: u32,
+    /// Frames in queues of scheduled channels.
+    waiting: u32,
 }
 
 fn clock(random: &mut Random) -> String {
@@ -104,6 +106,21 @@ fn check(seed: u64, text: &str, system: &System, plan: &Plan, all: &mut Seen) {
         let duration = Span::from_ms(40);
         let simulation = Simulation { phases, repetitions: 2, seed, duration };
         let seen = simulate(system, plan, &simulation, &mut |_, _| true).expect("few events");
+        for (port, backlogs) in seen.ports.iter().zip(&plan.backlogs) {
+            let queue = Class::Scheduled.queue();
+            let (frames, octets) =
+                (port.queues[queue].deepest_frames, port.queues[queue].deepest_octets);
+            let backlog = backlogs[queue].expect("windows of their own");
+            assert!(
+                u64::from(frames) <= backlog.frames,
+                "seed {seed} {phases:?}: {frames}\n{text}"
+            );
+            assert!(
+                u64::from(octets) <= backlog.octets,
+                "seed {seed} {phases:?}: {octets}\n{text}"
+            );
+            all.waiting += frames;
+        }
         for (at, (channel, planned)) in system.channels.iter().zip(&plan.channels).enumerate() {
             let flow = &seen.channels[at];
             let what =
@@ -155,7 +172,7 @@ fn frames_of_scheduled_channels_come_in_their_windows_whatever_else_is_sent() {
     assert!(all.planned > 80 && all.refused < 60, "{all:?}");
     let drawn = [all.erring_clocks, all.multicast, all.shaped, all.cut_through, all.slow_stacks];
     assert!(drawn.iter().all(|count| *count > 15), "{all:?}");
-    assert!(all.near * 2 > all.latencies, "{all:?}");
+    assert!(all.near * 2 > all.latencies && all.waiting > 100, "{all:?}");
 }
 
 fn loaded(text: &str) -> System {
