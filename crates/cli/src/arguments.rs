@@ -101,6 +101,7 @@ The new directory has a description, C programs, a Makefile and a README. There 
   onbeat plan examples/01-two-hosts --json
   onbeat plan examples/01-two-hosts --deploy tables
   onbeat plan examples/01-two-hosts --diff plan.json
+  onbeat plan examples/04-tsn-ring --html plan.html
   ONBEAT_INTERFACE=eth0 ONBEAT_SYSTEM=tables/talker.channels ./program")]
     Plan(PlanArguments),
     /// Runs a system, measures it and writes the report
@@ -261,6 +262,9 @@ pub(crate) struct PlanArguments {
     /// per bridge its filtering database, NODE.filtering.yang.json and .xml
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
+    /// Also writes a page of its gates and windows over time into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Prints what has changed since an earlier plan, which `plan --json` wrote into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) diff: Option<PathBuf>,

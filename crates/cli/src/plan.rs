@@ -5,7 +5,7 @@ use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::source::Source;
 use crate::trust::Trust;
-use crate::{deploy, input, terminal};
+use crate::{deploy, input, output, terminal};
 use onbeat_bounds::{PlanDifference, PlanDocument};
 use onbeat_timing::tfg::Limits;
 use std::fmt::Write;
@@ -30,6 +30,10 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
             terminal::print_json(&onbeat_bounds::document(&source.system, &plan))?;
         }
         None => terminal::print(onbeat_report::plan::table(&source.system, &plan)),
+    }
+    if let Some(file) = &arguments.html {
+        output::write_files(&[(file, onbeat_report::gates::html(&source.system, &plan))])?;
+        terminal::say(format_args!("onbeat: the page: {}", file.display()));
     }
     if let Some(directory) = &arguments.deploy {
         let tables = deploy::deploy(&source, &plan, directory)?;

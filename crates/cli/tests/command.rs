@@ -316,6 +316,18 @@ fn what_changes_from_one_plan_to_the_next_is_said_with_the_nodes_that_it_concern
 }
 
 #[test]
+fn the_page_of_a_plan_is_written_beside_its_table() {
+    let lists = "[{ entries = [{ open = [0, 7], interval_ns = 100_000 }] }]";
+    let system =
+        TestSystem::new(&two_hosts(&format!("[[port]]\nname = \"s.p1\"\ngates = {lists}\n")));
+    let output = run(&["plan", ".", "--json", "--html", "plan.html"], system.path(), 0);
+    assert_eq!(output.stdout, run(&["plan", ".", "--json"], system.path(), 0).stdout);
+    let page = std::fs::read_to_string(system.path().join("plan.html")).expect("a page");
+    assert!(page.contains("<canvas") && page.contains("\"label\":\"s.p1\""), "{page}");
+    run(&["plan", ".", "--html", "not/there.html"], system.path(), 5);
+}
+
+#[test]
 fn a_bridge_that_cannot_be_configured_costs_no_host_its_table() {
     let lists = "[{ entries = [{ open = [0, 7], interval_ns = 100_000 }] }, \
         { base_time_ns = 1000, entries = [{ open = [0, 7], interval_ns = 100_000 }] }]";

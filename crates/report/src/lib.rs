@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RunLog ─→ csv ─→ one line per message
-//! System, Plan ─→ plan::{summary, table, bounds}
+//! System, Plan ─→ plan::{summary, table, bounds}; gates::html ─→ one file
 //! RunResult ─┬─ run::table
 //!            └─ run::html ─→ one file
 //! simulation::Results, federation::FederationResults, measurement::Measurement,
@@ -16,6 +16,7 @@ mod clocks;
 pub mod comparison;
 mod csv;
 pub mod federation;
+pub mod gates;
 pub mod grid;
 pub mod measurement;
 mod page;

@@ -6,9 +6,12 @@ use crate::common::simulated::{Simulated, ring, single};
 use crate::common::synthetic::{Runs, dense, hostile, paper, two_hosts};
 use crate::studies;
 use onbeat_measure::compare::{self, Kind, Quantity, Series, Subject};
-use onbeat_model::system::System;
+use onbeat_model::plan::{Launch, Plan, PortWindow};
+use onbeat_model::port::{GateControl, GateEntry};
+use onbeat_model::system::{PortId, System};
+use onbeat_model::time::{NetTime, Span};
 use onbeat_model::timing::TimingReport;
-use onbeat_report::{comparison, measurement, run, simulation, timing};
+use onbeat_report::{comparison, gates, measurement, run, simulation, timing};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -98,6 +101,90 @@ fn hostile_names_stay_text_in_the_browser() {
     let Some(dom) = check("hostile", &system, &runs, "2") else { return };
     assert!(!dom.contains("<img"), "a name became an element");
     assert_eq!(dom.matches("<script").count(), 3, "a name became a script");
+}
+
+/// The page on a plan after `steps`: gates at every port, and windows for every channel.
+fn gated(name: &str, system: &System, plan: &Plan, steps: &str) -> Option<String> {
+    let mut plan = plan.clone();
+    let us = Span::from_us;
+    for port in &mut plan.ports {
+        let entry = |open, span| GateEntry { open, span };
+        let entries = vec![entry(32, us(10)), entry(223, us(40)), entry(255, us(950))];
+        let (base, cycle) = (NetTime::ZERO, us(1_000));
+        port.settings.gates.push(GateControl { base, cycle, entries, length_aware: true });
+    }
+    for (channel, planned) in system.channels.iter().zip(&mut plan.channels) {
+        assert!(channel.interval < us(1_000_000));
+        let ports = planned.paths.iter().flatten().zip(0..);
+        let window = |(port, at): (&PortId, i64)| PortWindow {
+            port: *port,
+            start: us(20 * at),
+            span: us(10),
+        };
+        let windows = ports.map(window).collect();
+        planned.launch = Some(Launch { at: Span::ZERO, write: Span::ZERO, windows });
+    }
+    let page = gates::html(system, &plan);
+    let page = page.replace("</body>", &format!("<script>{HANDS}{steps}</script></body>"));
+    let dom = dom(name, &page)?;
+    assert_eq!(data(&dom, "<html", "errors"), "[]");
+    Some(dom)
+}
+
+#[test]
+fn gates_and_windows_of_a_plan_are_drawn_zoomed_and_filtered() {
+    let mut system = two_hosts();
+    system.channels[0].interval = Span::from_us(500);
+    let runs = paper(&system);
+    let plan = &runs[0].0;
+    let steps = r#"
+        const chart = document.getElementById("chart");
+        const drawn = () => [chart.dataset.lanes, chart.dataset.blocks].map(Number);
+        const press = (id) => document.getElementById(id).click();
+        note("whole", drawn());
+        for (let time = 0; time < 5; time++) press("in");
+        note("zoomed", drawn());
+        note("range", document.getElementById("range").textContent);
+        press("whole");
+        const filter = document.getElementById("filter");
+        filter.value = "no such port";
+        filter.dispatchEvent(new Event("input"));
+        note("none", drawn());
+        filter.value = document.querySelector("[aria-labelledby=channels] tbody th").textContent;
+        filter.dispatchEvent(new Event("input"));
+        note("of channel", drawn());
+        const down = (key) => new KeyboardEvent("keydown", { key, cancelable: true });
+        const key = (name) => chart.dispatchEvent(down(name));
+        for (const one of ["+", "+", "ArrowRight", "ArrowLeft", "-"]) key(one);
+        note("keys", document.getElementById("range").textContent);
+    "#;
+    let Some(dom) = gated("gates", &system, plan, steps) else { return };
+    let seen = seen(&dom);
+    let (ports, on_path) = (plan.ports.len(), plan.channels[0].tree_ports().len());
+    // Two entries of each list close gates, and there are two windows in each cycle.
+    assert_eq!(seen["whole"], serde_json::json!([ports, 2 * ports + 2 * on_path]));
+    // From 484.375 to 515.625 µs only the second of the first port's windows is there.
+    assert_eq!(seen["zoomed"], serde_json::json!([ports, 1]));
+    assert_eq!(seen["range"], "484.375 µs to 515.625 µs, of a cycle of 1,000 µs");
+    assert_eq!(seen["none"], serde_json::json!([0, 0]));
+    assert_eq!(seen["of channel"], serde_json::json!([on_path, 4 * on_path]));
+    assert_eq!(seen["keys"], "250 µs to 750 µs, of a cycle of 1,000 µs");
+}
+
+#[test]
+fn hostile_names_of_a_plan_stay_text_in_the_browser() {
+    let (system, runs) = hostile();
+    let Some(dom) = gated("hostile-gates", &system, &runs[0].0, "") else { return };
+    assert!(!dom.contains("<img") && !dom.contains("<b>"), "a name became an element");
+    assert_eq!(dom.matches("<script").count(), 3, "a name became a script");
+    assert!(dom.contains("&lt;/script&gt;&lt;b&gt;") && dom.contains("{{ 7*7 }}"));
+}
+
+#[test]
+fn a_plan_without_gates_says_so() {
+    let system = two_hosts();
+    let page = gates::html(&system, &paper(&system)[0].0);
+    assert!(page.contains("No port has gates") && !page.contains("<canvas"));
 }
 
 /// The page on a simulation after `steps`, a script that acts as a person would.

@@ -1,0 +1,151 @@
+//! The gates of a plan over time, and the windows of scheduled channels in them: one self-contained
+//! HTML page.
+
+use crate::page::Page;
+use onbeat_model::plan::Plan;
+use onbeat_model::port::GateControl;
+use onbeat_model::system::{Channel, ChannelId, Class, PortId, System};
+use onbeat_model::time::Span;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+const PAGE: Page = Page {
+    kicker: "plan",
+    body: include_str!("../assets/gates.html"),
+    notes: "The JSON of the plan has all times in whole nanoseconds.",
+    styles: &[include_str!("../assets/gates.css")],
+    script: include_str!("../assets/gates.js"),
+    has_charts: false,
+};
+
+/// The most rows of the table.
+const ROWS_MAX: usize = 2_000;
+/// The longest time that is shown: beyond it lists only repeat in another order.
+const CYCLE_MAX: i64 = 10_000_000_000;
+
+#[derive(Serialize)]
+struct View {
+    about: Vec<(&'static str, String)>,
+    lanes: bool,
+    rows: Vec<Row>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct Row {
+    cells: [String; 8],
+    reference: bool,
+}
+
+/// What the script draws. Times are in nanoseconds.
+#[derive(Serialize)]
+struct Data {
+    /// From when on all lists are in operation: the whole view shows a cycle from then.
+    begin: i64,
+    cycle: i64,
+    channels: Vec<Repeating>,
+    ports: Vec<GatedPort>,
+}
+
+#[derive(Serialize)]
+struct Repeating {
+    name: String,
+    interval: i64,
+}
+
+#[derive(Serialize)]
+struct GatedPort {
+    label: String,
+    gates: List,
+    /// Channel, start in its interval, length.
+    windows: Vec<(usize, i64, i64)>,
+}
+
+#[derive(Serialize)]
+struct List {
+    base: i64,
+    cycle: i64,
+    /// A bit for each open queue, and for how long.
+    entries: Vec<(u8, i64)>,
+}
+
+/// The page on a plan: a lane for each port with gates, with the windows of its frames, and the
+/// channels with their paths, launch times and bounds. It asks nothing of the network.
+///
+/// # Panics
+/// When `plan` is not of `system`.
+pub fn html(system: &System, plan: &Plan) -> String {
+    let mut windows: BTreeMap<PortId, Vec<(usize, i64, i64)>> = BTreeMap::new();
+    let mut channels = Vec::new();
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        let Some(launch) = &planned.launch else { continue };
+        for window in &launch.windows {
+            let all = windows.entry(window.port).or_default();
+            all.push((channels.len(), window.start.as_ns(), window.span.as_ns()));
+        }
+        channels.push(Repeating { name: channel.name.clone(), interval: channel.interval.as_ns() });
+    }
+    let lane = |(id, gates): (PortId, &Vec<GateControl>)| {
+        let windows = windows.remove(&id).unwrap_or_default();
+        // The last one stays in operation.
+        let last = gates.iter().max_by_key(|list| list.base)?;
+        Some(GatedPort { label: system.port_label(id), gates: list(last), windows })
+    };
+    let gates = plan.ports.iter().map(|port| &port.settings.gates);
+    let lanes: Vec<GatedPort> = (0..).map(PortId).zip(gates).filter_map(lane).collect();
+    let begin = lanes.iter().map(|lane| lane.gates.base).max().unwrap_or(0);
+    let cycle = lanes.iter().map(|lane| lane.gates.cycle).max().unwrap_or(0).clamp(1, CYCLE_MAX);
+    let ids = (0..).map(ChannelId).zip(&system.channels);
+    let mut rows: Vec<Row> =
+        ids.flat_map(|(id, channel)| rows(system, plan, id, channel)).collect();
+    let more = rows.len().saturating_sub(ROWS_MAX);
+    rows.truncate(ROWS_MAX);
+    let windows: usize = lanes.iter().map(|lane| lane.windows.len()).sum();
+    let about = vec![
+        ("channels", system.channels.len().to_string()),
+        ("scheduled", channels.len().to_string()),
+        ("windows", windows.to_string()),
+        ("ports with gates", lanes.len().to_string()),
+        ("longest cycle", Span::from_ns(cycle).to_string()),
+    ];
+    let view = View { about, lanes: !lanes.is_empty(), rows, more };
+    PAGE.render(&system.name, &view, &Data { begin, cycle, channels, ports: lanes })
+}
+
+fn list(list: &GateControl) -> List {
+    List {
+        base: list.base.as_ns(),
+        cycle: list.cycle.as_ns(),
+        entries: list.entries.iter().map(|entry| (entry.open, entry.span.as_ns())).collect(),
+    }
+}
+
+/// A row for each listener.
+fn rows(system: &System, plan: &Plan, id: ChannelId, channel: &Channel) -> Vec<Row> {
+    let planned = plan.channel(id);
+    let launch = planned.launch.as_ref();
+    let class = match (planned.protected, channel.class) {
+        (false, _) => "none",
+        (true, Class::A) => "A",
+        (true, Class::B) => "B",
+        (true, Class::Scheduled) => "scheduled",
+    };
+    let none = || "–".to_owned();
+    let listeners = channel.listeners.iter().zip(&planned.paths).enumerate();
+    let row = |(at, (to, path)): (usize, (&_, &Vec<PortId>))| {
+        let bound = planned.bounds.get(at);
+        let path: Vec<String> = path.iter().map(|port| system.port_label(*port)).collect();
+        let cells = [
+            channel.name.clone(),
+            class.to_owned(),
+            system.node(*to).name.clone(),
+            path.join(" "),
+            launch.map_or_else(none, |launch| launch.at.to_string()),
+            launch.map_or_else(none, |_| plan.phase(system, id).to_string()),
+            bound.map_or_else(none, |bound| bound.best.to_string()),
+            bound.map_or_else(none, |bound| bound.total().to_string()),
+        ];
+        Row { cells, reference: false }
+    };
+    listeners.map(row).collect()
+}
