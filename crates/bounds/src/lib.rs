@@ -152,7 +152,8 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         return Err(errors);
     }
     let is_load_aware = system.routing == Routing::LoadAware;
-    let mut balance = is_load_aware.then(|| Balance::new(system, routes.filtered, &paths));
+    let mut balance =
+        is_load_aware.then(|| Balance::new(system, routes.filtered, &paths, &streams));
     if let Some(balance) = &mut balance {
         balance.relieve(&mut paths);
     }

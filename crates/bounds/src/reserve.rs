@@ -197,7 +197,7 @@ fn percent(system: &System, port: PortId) -> u32 {
 }
 
 /// Whether the description itself shapes a queue of the port by credit.
-fn is_set(system: &System, port: PortId, queue: usize) -> bool {
+pub(crate) fn is_set(system: &System, port: PortId, queue: usize) -> bool {
     let selection = &system.port(port).settings.selection;
     matches!(selection[queue], Selection::CreditBased { .. })
 }

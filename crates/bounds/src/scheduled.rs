@@ -9,7 +9,7 @@ use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::limits;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Launch, Plan, PortWindow, StreamPlan};
-use onbeat_model::port::{GateControl, GateEntry, QUEUES, Selection};
+use onbeat_model::port::{GateControl, GateEntry, PortSettings, QUEUES, Selection};
 use onbeat_model::stream::Stream;
 use onbeat_model::system::{
     Channel, ChannelId, Class, Host, NodeId, NodeKind, PortId, System, rate_tolerance,
@@ -332,6 +332,14 @@ fn hindrance(
         return refuse(message, "must not be interrupted", "make the queue express");
     }
     None
+}
+
+/// Whether a port's settings leave no room for windows; [`hindrance`] says what of them.
+pub(crate) fn is_barred(settings: &PortSettings) -> bool {
+    let queue = Class::Scheduled.queue();
+    !settings.gates.is_empty()
+        || settings.selection[queue] != Selection::StrictPriority
+        || settings.preemptable >> queue & 1 == 1
 }
 
 /// The error for a channel that found no place.

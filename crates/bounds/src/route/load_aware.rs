@@ -11,7 +11,9 @@ use crate::reserve;
 use crate::scheduled::{self, Crowded};
 use crate::synthesis::multiple;
 use onbeat_model::limits;
-use onbeat_model::system::{Channel, Class, NodeId, NodeKind, PortId, System};
+use onbeat_model::plan::StreamPlan;
+use onbeat_model::port::Selection;
+use onbeat_model::system::{Channel, Class, NodeId, NodeKind, Port, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::frame;
 use std::cell::Cell;
@@ -20,6 +22,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
 /// What may be reserved of a port, in the unit of loads: parts per billion.
 const FULL: u64 = 1_000_000_000;
+/// What a channel takes of a port where something else has its queue: more than there is.
+const BARRED: u64 = 2 * FULL;
 /// What a link costs that lacks nothing.
 const HOP: u64 = 10_000;
 /// After how many rounds without anything better an attempt ends.
@@ -39,6 +43,8 @@ pub(crate) struct Balance<'a> {
     demands: Vec<Demand>,
     /// Per port what may be reserved there for classes A and B.
     limits: Vec<[u64; 2]>,
+    /// Per port whether something else has the queue of class A, of B, of scheduled channels.
+    barred: Vec<[bool; 3]>,
     /// Per port what all channels take.
     pub(super) loads: Vec<u64>,
     /// Per port what it costs more for having been overloaded.
@@ -68,7 +74,12 @@ pub(super) type Tree = Vec<Path>;
 
 impl<'a> Balance<'a> {
     /// All channels on the paths that they have.
-    pub(crate) fn new(system: &'a System, filtered: bool, paths: &[Tree]) -> Self {
+    pub(crate) fn new(
+        system: &'a System,
+        filtered: bool,
+        paths: &[Tree],
+        streams: &[StreamPlan],
+    ) -> Self {
         let ports = system.ports.len();
         // One for each rate: what a channel reserves depends on nothing else.
         let by_rate = (0..ports as u32).map(PortId);
@@ -95,6 +106,7 @@ impl<'a> Balance<'a> {
             filtered,
             demands: system.channels.iter().map(demand).collect(),
             limits: (0..ports as u32).map(limit).collect(),
+            barred: barred(system, streams),
             loads: vec![0; ports],
             history: vec![0; ports],
             pressure: 1,
@@ -294,6 +306,14 @@ impl<'a> Balance<'a> {
                 .unwrap_or(u64::MAX)
                 .min(u64::MAX >> 24)
         };
+        let class = match self.demands[channel] {
+            Demand::Nothing => return 0,
+            Demand::Rate(class, _) => class,
+            Demand::Window => 2,
+        };
+        if self.barred[port.index()][class] {
+            return BARRED;
+        }
         match self.demands[channel] {
             Demand::Nothing => 0,
             Demand::Rate(class, bps) => parts(bps.into(), self.limits[port.index()][class].into()),
@@ -432,6 +452,28 @@ fn least(system: &System, channel: &Channel, to: NodeId, path: &[PortId]) -> Spa
             NodeKind::Bridge(_) => Span::ZERO,
         });
     hops.chain(stacks).sum()
+}
+
+/// Per port whether something else has the queue of class A, of B, of scheduled channels.
+fn barred(system: &System, streams: &[StreamPlan]) -> Vec<[bool; 3]> {
+    let classes = [Class::A, Class::B, Class::Scheduled];
+    let by_settings = |port: &Port| {
+        classes.map(|class| match class {
+            Class::Scheduled => scheduled::is_barred(&port.settings),
+            _ => port.settings.selection[class.queue()] == Selection::Asynchronous,
+        })
+    };
+    let mut barred: Vec<[bool; 3]> = system.ports.iter().map(by_settings).collect();
+    for (stream, planned) in system.streams.iter().zip(streams) {
+        let queue = usize::from(stream.traffic_class);
+        let Some(class) = classes.iter().position(|class| class.queue() == queue) else { continue };
+        for port in planned.paths.iter().flatten().flatten() {
+            // An idleSlope of the description may be for both.
+            let is_shared = class < 2 && reserve::is_set(system, *port, queue);
+            barred[port.index()][class] |= !is_shared;
+        }
+    }
+    barred
 }
 
 /// The next number of a sequence that looks like chance (Steele, Lea and Flood: SplitMix64).

@@ -379,3 +379,68 @@ fn a_path_that_is_longer_than_the_fixed_delay_is_not_taken() {
     let relieved = plan_without_bounds(&net.0, true).expect("one of them has the time");
     assert_eq!(lengths(&relieved), [3, 4]);
 }
+
+#[test]
+fn a_port_where_something_else_has_the_queue_is_left() {
+    let base = r#"
+format = 1
+name = "ring"
+routing = "load-aware"
+run = { duration_s = 1 }
+host = [{ name = "a" }, { name = "b" }, { name = "c" }, { name = "d" }]
+bridge = [{ name = "s" }, { name = "t" }, { name = "u" }]
+link = [
+    { ends = ["a", "s.a"], rate_mbps = 1000 },
+    { ends = ["c", "s.c"], rate_mbps = 1000 },
+    { ends = ["d", "t.d"], rate_mbps = 1000 },
+    { ends = ["b", "t.b"], rate_mbps = 1000 },
+    { ends = ["s.t", "t.s"], rate_mbps = 1000 },
+    { ends = ["s.u", "u.s"], rate_mbps = 1000 },
+    { ends = ["u.t", "t.u"], rate_mbps = 1000 },
+]
+[[channel]]
+name = "x"
+destination = "91:e0:f0:00:fe:01"
+stream_id = 1
+class = "CLASS"
+size_octets = 100
+interval_ns = 1_000_000
+talker = "a"
+listeners = ["b"]
+"#;
+    let stream = |class: u8, paths: &str| {
+        format!(
+            "[[stream]]\nname = \"y\"\ntalker = \"c\"\nlisteners = [\"d\"]\n\
+             traffic_class = {class}\nframe_octets = 100\ninterval_ns = 1_000_000\n{paths}"
+        )
+    };
+    let port = |of: &str| format!("[[port]]\nname = \"s.t\"\n{of}\n");
+    let both = port("idle_slope_mbps = { 7 = 100 }") + &stream(7, "");
+    let gates = port("gates = [{ entries = [{ open = [0, 5, 7], interval_ns = 100_000 }] }]");
+    let cases = [
+        ("A", String::new(), 3),
+        ("A", stream(7, ""), 4),
+        ("A", stream(7, "paths = [[\"s\", \"u\", \"t\"]]\n"), 3),
+        ("A", stream(6, ""), 3),
+        ("B", stream(6, ""), 4),
+        ("A", both, 3),
+        ("A", port("asynchronous = [7]"), 4),
+        ("A", gates.clone(), 3),
+        ("scheduled", String::new(), 3),
+        ("scheduled", stream(5, ""), 4),
+        ("scheduled", gates, 4),
+        ("scheduled", port("idle_slope_mbps = { 5 = 100 }"), 4),
+        ("scheduled", port("preemptable = [5]"), 4),
+        ("scheduled", port("preemptable = [0]"), 3),
+    ];
+    for (class, more, expected) in cases {
+        let text = base.replace("CLASS", class) + &more;
+        let loaded = onbeat_description::load("system.toml", &text, &mut |_| Err(String::new()));
+        let system = loaded.system.unwrap_or_else(|| panic!("{:?}\n{text}", loaded.diagnostics));
+        let plan = plan(&system, true).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+        assert_eq!(lengths(&plan), [expected], "{class}\n{more}");
+        let shortest = System { routing: Routing::Shortest, ..system };
+        let is_refused = onbeat_bounds::plan(&shortest, true).is_err();
+        assert_eq!(is_refused, expected == 4, "{class}\n{more}");
+    }
+}
