@@ -9,6 +9,7 @@ use onbeat_model::plan::Backlog;
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
+use onbeat_model::units::Octets;
 use std::collections::BTreeMap;
 
 /// How many of the channels in a queue an error names.
@@ -59,16 +60,16 @@ pub(crate) fn backlogs(
 
 /// Where frames have windows of their own, there is one of them at a time.
 fn with_windows(network: &FlowNetwork<'_>, backlogs: &mut [[Option<Backlog>; QUEUES]]) {
-    let mut longest: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    let mut longest: BTreeMap<(usize, usize), Octets> = BTreeMap::new();
     for flow in network.flows.iter().filter(|flow| network.has_windows(flow)) {
-        let octets = u64::from(flow.arrival.octets[1].get());
+        let [_, largest] = flow.arrival.octets;
         for hop in &flow.hops {
             let most = longest.entry((hop.port.index(), flow.queue)).or_default();
-            *most = octets.max(*most);
+            *most = largest.max(*most);
         }
     }
     for ((port, queue), octets) in longest {
-        backlogs[port][queue] = Some(Backlog { frames: 1, octets });
+        backlogs[port][queue] = Some(Backlog { frames: 1, octets: octets.get().into() });
     }
 }
 

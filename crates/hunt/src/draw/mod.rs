@@ -84,6 +84,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.programs();
     draft.chains();
     draft.references();
+    draft.routing();
     Description { root: draft.root, files: draft.files }
 }
 
@@ -98,6 +99,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.network();
     draft.chains();
     draft.references();
+    draft.routing();
     Description { root: draft.root, files: draft.files }
 }
 

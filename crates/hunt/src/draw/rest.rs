@@ -23,6 +23,14 @@ impl Draft<'_> {
         }
     }
 
+    /// Last, so that seeds keep all else that they had before there was a choice.
+    pub(super) fn routing(&mut self) {
+        if self.chance(40) {
+            let routing = self.dice.one(&["load-aware", "load-aware", "shortest"]);
+            self.root.insert("routing".into(), json!(routing));
+        }
+    }
+
     fn duration(&mut self, run: &mut Table, kind: &str) {
         let (key, usual) = self.dice.one(&[("duration_ms", 20), ("duration_s", 1)]);
         run.insert(key.into(), self.number(&format!("{kind}.{key}"), usual));
