@@ -1,6 +1,8 @@
 //! What changes from one plan to the next: what an operator reads before devices are told of it.
 
-use crate::document::{ListenerDocument, PlanDocument, PortDocument, StreamListenerDocument};
+use crate::document::{
+    ChannelDocument, ListenerDocument, PlanDocument, PortDocument, StreamListenerDocument,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +21,9 @@ pub struct PlanDifference {
     pub items: Vec<ItemDifference>,
     /// How many channels, streams, ports, noise sources and chains are in both plans and the same.
     pub unchanged: usize,
-    /// The nodes whose configuration is another one: gates, shapers, preemption or VLANs of a port
-    /// of theirs, by which ports the frames of a channel leave, or to which channels they listen.
-    /// Sorted.
+    /// The nodes that are told something else: of gates, shapers, preemption or VLANs of a port of
+    /// theirs; of the addresses, VLANs and priorities of what leaves there; of the channels that
+    /// they talk or listen to. Sorted.
     pub nodes: Vec<String>,
 }
 
@@ -109,7 +111,7 @@ fn fields(before: &Properties, after: &Properties) -> Vec<FieldDifference> {
                 let before = old.and_then(|(before, _)| (*before).clone());
                 let is_alike = old.is_some() && before == *shown;
                 let after = shown.as_ref().map(|shown| match is_alike {
-                    true => format!("{shown}, at other times"),
+                    true => format!("{shown}, with other entries"),
                     false => shown.clone(),
                 });
                 found.push(FieldDifference { what: what.clone(), before, after });
@@ -148,7 +150,12 @@ fn items(plan: &PlanDocument) -> Vec<(&'static str, String, Properties)> {
         let mut properties = vec![
             plain("class", Some(format!("{:?}", channel.class))),
             plain("protected", Some(channel.protected.to_string())),
+            plain("destination", channel.destination.clone()),
+            plain("VLAN", channel.vlan.map(|vlan| vlan.to_string())),
+            plain("priority", channel.pcp.map(|pcp| pcp.to_string())),
+            plain("true rate", Some(rate(channel.true_rate_bps))),
             plain("reserved rate", Some(rate(channel.reserved_rate_bps))),
+            plain("burst", Some(channel.burst_messages.to_string())),
             plain("fixed delay", Some(time(channel.fixed_delay_ns))),
         ];
         if let Some(launch) = &channel.launch {
@@ -172,6 +179,8 @@ fn items(plan: &PlanDocument) -> Vec<(&'static str, String, Properties)> {
     for stream in &plan.streams {
         let mut properties = vec![
             plain("traffic class", Some(stream.traffic_class.to_string())),
+            plain("VLAN", Some(stream.vlan.to_string())),
+            plain("priority", Some(stream.pcp.to_string())),
             plain("deadline", stream.deadline_ns.map(time)),
         ];
         properties.extend(stream.listeners.iter().flat_map(|to: &StreamListenerDocument| {
@@ -213,8 +222,9 @@ fn settings(port: &PortDocument) -> Properties {
         properties.push((format!("queue {}", queue.queue), Some(shown), String::new()));
     }
     let lists = port.gates.iter().map(|list| {
+        let whole = if list.length_aware { "" } else { ", not length-aware" };
         format!(
-            "{} entries in {} from {}",
+            "{} entries in {} from {}{whole}",
             list.entries.len(),
             time(list.cycle_ns),
             time(list.base_ns)
@@ -238,18 +248,34 @@ fn nodes(before: &PlanDocument, after: &PlanDocument) -> Vec<String> {
     nodes.into_iter().map(str::to_owned).collect()
 }
 
-/// Per port what its device is told of it: its settings, and the channels whose frames leave there;
-/// per host the channels that it listens to.
-fn told(plan: &PlanDocument) -> BTreeMap<&str, (Properties, BTreeSet<&str>)> {
-    let mut told: BTreeMap<&str, (Properties, BTreeSet<&str>)> = BTreeMap::new();
+/// Per port what its device is told of it: its settings, and the traffic that leaves there; per
+/// host the channels that it talks and listens to.
+fn told(plan: &PlanDocument) -> BTreeMap<&str, (Properties, BTreeSet<String>)> {
+    let mut told: BTreeMap<&str, (Properties, BTreeSet<String>)> = BTreeMap::new();
     for port in &plan.ports {
         told.insert(&port.port, (settings(port), BTreeSet::new()));
     }
     for channel in &plan.channels {
-        // Listeners have no port on the path, and a table of channels.
-        for label in channel.listeners.iter().flat_map(|to| to.path.iter().chain([&to.host])) {
-            let (_, channels) = told.entry(label).or_default();
-            channels.insert(&channel.name);
+        let ChannelDocument { name, class, protected, destination, vlan, pcp, .. } = channel;
+        let what = format!("{name} {class:?} {protected} {destination:?} {vlan:?} {pcp:?}");
+        // Hosts are told how large and how frequent messages are, the talker when to write.
+        let (rate, delay) = (channel.true_rate_bps, channel.fixed_delay_ns);
+        let to_listener = format!("{what} {rate} {delay}");
+        let to_talker = format!("{to_listener} {:?}", channel.launch);
+        for to in &channel.listeners {
+            for label in &to.path {
+                told.entry(label).or_default().1.insert(what.clone());
+            }
+            told.entry(&to.host).or_default().1.insert(to_listener.clone());
+            if let Some(first) = to.path.first() {
+                told.entry(first).or_default().1.insert(to_talker.clone());
+            }
+        }
+    }
+    for stream in &plan.streams {
+        let what = format!("{} {} {}", stream.name, stream.traffic_class, stream.pcp);
+        for label in stream.listeners.iter().flat_map(|to| to.paths.iter().flatten()) {
+            told.entry(label).or_default().1.insert(what.clone());
         }
     }
     told

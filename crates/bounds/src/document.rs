@@ -45,6 +45,15 @@ pub struct ChannelDocument {
     pub class: Class,
     /// Whether it has a reservation.
     pub protected: bool,
+    /// Where its frames go to: a MAC address. Null in plans that were written before this was said.
+    #[serde(default)]
+    pub destination: Option<String>,
+    /// VLAN identifier; null as `destination`.
+    #[serde(default)]
+    pub vlan: Option<u16>,
+    /// Priority code point; null as `destination`.
+    #[serde(default)]
+    pub pcp: Option<u8>,
     /// One frame per interval, on the wire.
     pub true_rate_bps: u64,
     /// At least one frame per class measurement interval; zero without a reservation.
@@ -362,6 +371,9 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
             name: channel.name.clone(),
             class: channel.class,
             protected: planned.protected,
+            destination: Some(channel.destination.to_string()),
+            vlan: Some(channel.vlan),
+            pcp: Some(channel.pcp),
             true_rate_bps: planned.true_rate.as_bps(),
             reserved_rate_bps: planned.reserved_rate.as_bps(),
             burst_messages: channel.burst,

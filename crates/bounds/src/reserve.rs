@@ -61,15 +61,18 @@ pub(crate) fn reserved_rate(system: &System, channel: &Channel, tree: &[PortId])
     }
 }
 
-/// What channels of a class may reserve at a port if the other class reserves nothing.
-pub(crate) fn limit(system: &System, port: PortId, class: Class) -> BitRate {
-    match system.port(port).settings.selection[class.queue()] {
-        Selection::CreditBased { idle_slope } => idle_slope,
-        _ => {
-            let rate = u128::from(system.link_of(port).rate.as_bps());
-            BitRate::from_bps((rate * u128::from(percent(system, port)) / 100) as u64)
-        }
-    }
+/// The idleSlopes that the description gives classes A and B at a port, in bits per second, and
+/// what may be reserved there beside all idleSlopes of the description; negative if these are too
+/// much.
+pub(crate) fn limits(system: &System, port: PortId) -> ([Option<u64>; 2], i128) {
+    let slope = |queue: usize| match system.port(port).settings.selection[queue] {
+        Selection::CreditBased { idle_slope } => Some(idle_slope.as_bps()),
+        _ => None,
+    };
+    let set: i128 = (0..QUEUES).filter_map(slope).map(i128::from).sum();
+    let rate = i128::from(system.link_of(port).rate.as_bps());
+    let left = rate * i128::from(percent(system, port)) / 100 - set;
+    ([Class::A, Class::B].map(|class| slope(class.queue())), left)
 }
 
 /// What the channels of one class need at one port, and the first of them.

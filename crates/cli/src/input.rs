@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) const RESULTS_OCTETS: u64 = 256 << 20;
 
 /// The most of a plan, as JSON: that of 10,000 scheduled channels on 900 bridges has 261 MB.
-pub(crate) const PLAN_OCTETS: u64 = 2 << 30;
+pub(crate) const PLAN_OCTETS: u64 = 4 << 30;
 
 /// The most of a file of records: 2^24 of them, and what stands around them.
 pub(crate) const RECORDS_OCTETS: u64 = (1 << 30) + (64 << 20);

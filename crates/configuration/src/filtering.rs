@@ -14,14 +14,15 @@ pub(crate) fn bridges(system: &System, plan: &Plan, id: NodeId) -> Option<Elemen
     let mut entries = Vec::new();
     let mut vlans = BTreeSet::new();
     for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-        let tree: BTreeSet<PortId> = planned.paths.iter().flatten().copied().collect();
-        if !ports.iter().any(|port| tree.contains(port)) {
+        let leaves = planned.paths.iter().flatten().filter(|port| system.port(**port).node == id);
+        let leaves: BTreeSet<PortId> = leaves.copied().collect();
+        if leaves.is_empty() {
             continue;
         }
         vlans.insert(channel.vlan);
         let address = channel.destination.to_string().replace(':', "-").to_uppercase();
         let of_port = |port: &PortId| {
-            let element = if tree.contains(port) { "forward" } else { "filter" };
+            let element = if leaves.contains(port) { "forward" } else { "filter" };
             let element = field("control-element", InstanceValue::Text(element.to_owned()));
             field("static-filtering-entries", InstanceValue::Fields(vec![element]))
         };

@@ -7,7 +7,7 @@
   const [filter, range, rest, tip] = ["filter", "range", "rest", "tip"].map(byId);
   const [LABEL, LANE, HEAD, LANES_MAX, SHORTEST] = [150, 30, 26, 120, 50];
   const end = data.begin + data.cycle;
-  let [from, to] = [data.begin, end];
+  let [from, to] = [data.begin, data.begin + data.first];
   let lanes = [];
   let chosen = -1;
   let blocks = [];
@@ -18,6 +18,9 @@
   // A canvas does not know light-dark().
   const resolved = (name) => { probe.style.color = colour(name); return getComputedStyle(probe).color; };
   const us = (ns) => `${(ns / 1000).toLocaleString("en", { maximumFractionDigits: 3 })} µs`;
+
+  // Made only when it is looked at: there may be very many.
+  const noted = (at, words) => () => words(at);
 
   const select = () => {
     const wanted = filter.value.trim().toLowerCase();
@@ -69,6 +72,15 @@
       pen.clip();
       const { base, cycle, entries } = port.gates;
       let now = base + Math.floor((from - base) / cycle) * cycle;
+      // What is narrower than two pixels cannot be told apart.
+      const isNarrow = (ns) => ns / (to - from) * (width - LABEL) < 2;
+      if (isNarrow(cycle)) {
+        pen.globalAlpha = 0.4;
+        pen.fillStyle = text;
+        pen.fillRect(LABEL, top + LANE - 7, width - LABEL, 4);
+        blocks.push([LABEL, width, top + LANE - 8, top + LANE, -1, () => `${port.label}\na cycle of ${us(cycle)}: zoom in`]);
+        now = to;
+      }
       while (now < to) {
         for (const [open, span] of entries) {
           if (now + span > from && now < to && open < 255) {
@@ -77,7 +89,7 @@
             pen.fillStyle = text;
             pen.fillRect(x(now), top + LANE - 7, Math.max(x(now + span) - x(now), 0.5), 4);
             blocks.push([x(now), x(now + span), top + LANE - 8, top + LANE, -1,
-              `${port.label}\nopen: ${queues.join(" ") || "none"}\n${us(now)} for ${us(span)}`]);
+              noted(now, (at) => `${port.label}\nopen: ${queues.join(" ") || "none"}\n${us(at)} for ${us(span)}`)]);
           }
           now += span;
         }
@@ -85,6 +97,13 @@
       pen.globalAlpha = 1;
       for (const [channel, start, span] of port.windows) {
         const { name, interval } = data.channels[channel];
+        if (isNarrow(interval)) {
+          pen.globalAlpha = chosen === -1 || chosen === channel ? 0.5 : 0.1;
+          pen.fillStyle = colours[channel % colours.length];
+          pen.fillRect(LABEL, top + 4, width - LABEL, LANE - 13);
+          blocks.push([LABEL, width, top + 4, top + LANE - 9, channel, () => `${name} at ${port.label}\nevery ${us(interval)}: zoom in`]);
+          continue;
+        }
         for (let now = start + Math.floor((from - start - span) / interval) * interval; now < to; now += interval) {
           if (now + span <= from) continue;
           const [left, right] = [x(now), Math.max(x(now + span), x(now) + 1)];
@@ -101,7 +120,7 @@
             pen.strokeRect(left, top + 4, right - left, LANE - 13);
           }
           blocks.push([left, right, top + 4, top + LANE - 9, channel,
-            `${name} at ${port.label}\n${us(now)} for ${us(span)}\nevery ${us(interval)}`]);
+            noted(now, (at) => `${name} at ${port.label}\n${us(at)} for ${us(span)}\nevery ${us(interval)}`)]);
         }
       }
       pen.restore();
@@ -158,7 +177,7 @@
     const block = blockAt(event);
     tip.hidden = !block;
     if (block) {
-      tip.textContent = block[5];
+      tip.textContent = block[5]();
       const box = canvas.getBoundingClientRect();
       tip.style.left = `${Math.min(event.clientX - box.left + 12, box.width - tip.offsetWidth - 4)}px`;
       tip.style.top = `${Math.min(event.clientY - box.top + 14, box.height - tip.offsetHeight - 4)}px`;

@@ -20,8 +20,8 @@ const PAGE: Page = Page {
 
 /// The most rows of the table.
 const ROWS_MAX: usize = 2_000;
-/// The longest time that is shown: beyond it lists only repeat in another order.
-const CYCLE_MAX: i64 = 10_000_000_000;
+/// How many cycles of the shortest list are shown at first, if there are more.
+const CYCLES: i64 = 40;
 
 #[derive(Serialize)]
 struct View {
@@ -43,6 +43,8 @@ struct Data {
     /// From when on all lists are in operation: the whole view shows a cycle from then.
     begin: i64,
     cycle: i64,
+    /// What is shown of it at first.
+    first: i64,
     channels: Vec<Repeating>,
     ports: Vec<GatedPort>,
 }
@@ -94,7 +96,9 @@ pub fn html(system: &System, plan: &Plan) -> String {
     let gates = plan.ports.iter().map(|port| &port.settings.gates);
     let lanes: Vec<GatedPort> = (0..).map(PortId).zip(gates).filter_map(lane).collect();
     let begin = lanes.iter().map(|lane| lane.gates.base).max().unwrap_or(0);
-    let cycle = lanes.iter().map(|lane| lane.gates.cycle).max().unwrap_or(0).clamp(1, CYCLE_MAX);
+    let cycles = || lanes.iter().map(|lane| lane.gates.cycle);
+    let cycle = cycles().max().unwrap_or(1);
+    let first = cycles().min().unwrap_or(1).saturating_mul(CYCLES).min(cycle);
     let ids = (0..).map(ChannelId).zip(&system.channels);
     let mut rows: Vec<Row> =
         ids.flat_map(|(id, channel)| rows(system, plan, id, channel)).collect();
@@ -109,15 +113,24 @@ pub fn html(system: &System, plan: &Plan) -> String {
         ("longest cycle", Span::from_ns(cycle).to_string()),
     ];
     let view = View { about, lanes: !lanes.is_empty(), rows, more };
-    PAGE.render(&system.name, &view, &Data { begin, cycle, channels, ports: lanes })
+    PAGE.render(&system.name, &view, &Data { begin, cycle, first, channels, ports: lanes })
 }
 
+/// A list that is shorter than its cycle keeps its last state, one that is longer is cut.
 fn list(list: &GateControl) -> List {
-    List {
-        base: list.base.as_ns(),
-        cycle: list.cycle.as_ns(),
-        entries: list.entries.iter().map(|entry| (entry.open, entry.span.as_ns())).collect(),
+    let cycle = list.cycle.as_ns();
+    let (mut entries, mut at): (Vec<(u8, i64)>, _) = (Vec::new(), 0);
+    for entry in &list.entries {
+        let span = entry.span.as_ns().min(cycle - at);
+        if span > 0 {
+            entries.push((entry.open, span));
+        }
+        at += span;
     }
+    if let Some((_, span)) = entries.last_mut() {
+        *span += cycle - at;
+    }
+    List { base: list.base.as_ns(), cycle, entries }
 }
 
 /// A row for each listener.

@@ -95,12 +95,11 @@ impl Exhaustive<'_, '_, '_> {
             }
             seen.push(to);
             path.push(*port);
-            let share = self.balance.share(channel, *port);
-            self.balance.loads[port.index()] += share;
+            self.balance.enter(channel, *port);
             if self.step(at, to, seen, path) {
                 return true;
             }
-            self.balance.loads[port.index()] -= share;
+            self.balance.leave(channel, *port);
             path.pop();
             seen.pop();
         }

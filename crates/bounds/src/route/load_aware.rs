@@ -41,12 +41,11 @@ pub(crate) struct Balance<'a> {
     /// Whether frames leave ports by their VLAN.
     pub(super) filtered: bool,
     demands: Vec<Demand>,
-    /// Per port what may be reserved there for classes A and B.
-    limits: Vec<[u64; 2]>,
+    limits: Vec<Limits>,
     /// Per port whether something else has the queue of class A, of B, of scheduled channels.
     barred: Vec<[bool; 3]>,
     /// Per port what all channels take.
-    pub(super) loads: Vec<u64>,
+    loads: Vec<Load>,
     /// Per port what it costs more for having been overloaded.
     history: Vec<u64>,
     pressure: u64,
@@ -67,6 +66,26 @@ enum Demand {
     Rate(usize, u64),
     /// A window in each interval.
     Window,
+}
+
+/// What may be reserved of a port, in bits per second.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// The idleSlopes that the description gives classes A and B.
+    set: [Option<u64>; 2],
+    /// What is left beside the idleSlopes of the description; negative if these are too much.
+    left: i128,
+}
+
+/// What channels take of a port.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    /// Bits per second of classes A and B.
+    rates: [u64; 2],
+    /// Windows in their intervals, in parts per billion.
+    windows: u64,
+    /// How many have a queue that something else has.
+    barred: u64,
 }
 
 /// The ports of a channel's paths, and where they lead.
@@ -93,7 +112,8 @@ impl<'a> Balance<'a> {
             Class::Scheduled => Demand::Window,
         };
         let limit = |port| {
-            [Class::A, Class::B].map(|class| reserve::limit(system, PortId(port), class).as_bps())
+            let (set, left) = reserve::limits(system, PortId(port));
+            Limits { set, left }
         };
         let latest = |(channel, tree): (&Channel, &Tree)| {
             let ends = channel.listeners.iter().zip(tree);
@@ -107,7 +127,7 @@ impl<'a> Balance<'a> {
             demands: system.channels.iter().map(demand).collect(),
             limits: (0..ports as u32).map(limit).collect(),
             barred: barred(system, streams),
-            loads: vec![0; ports],
+            loads: vec![Load::default(); ports],
             history: vec![0; ports],
             pressure: 1,
             cycle_ns: None,
@@ -133,7 +153,11 @@ impl<'a> Balance<'a> {
             self.attempt(attempt, paths, &mut best);
             if attempt == 0 && best.0 > 0 {
                 match exhaustive::search(self, paths) {
-                    Outcome::Found => best = (0, paths.to_vec()),
+                    // Channels with several listeners have not moved.
+                    Outcome::Found if self.lacking() < best.0 => {
+                        best = (self.lacking(), paths.to_vec());
+                    }
+                    Outcome::Found => {}
                     Outcome::None => break,
                     Outcome::Unknown => {}
                 }
@@ -214,13 +238,21 @@ impl<'a> Balance<'a> {
         }
     }
 
-    /// Moves one channel off a port, if it can go elsewhere.
+    /// Moves one channel off a port, if it can go elsewhere. Of a host's port it cannot be moved,
+    /// but off the fullest one behind it.
     fn avoid(&mut self, channel: usize, port: PortId, tree: &mut Tree) -> bool {
-        self.history[port.index()] += 100 * HOP;
+        let between = ports(tree).into_iter().filter(|port| self.is_between_bridges(*port));
+        let fullest = between.max_by_key(|port| self.usage(*port, &self.loads[port.index()]));
+        let Some(port) = Some(port).filter(|port| self.is_between_bridges(*port)).or(fullest)
+        else {
+            return false;
+        };
         self.take(channel, tree);
-        let other = self.cheapest(channel).filter(|other| {
-            self.fits(channel, other) && !other.iter().flatten().any(|used| *used == port)
-        });
+        self.history.fill(0);
+        self.pressure = 1;
+        let before = std::mem::replace(&mut self.barred[port.index()], [true; 3]);
+        let other = self.cheapest(channel).filter(|other| self.fits(channel, other));
+        self.barred[port.index()] = before;
         let moved = other.is_some();
         if let Some(other) = other {
             *tree = other;
@@ -233,6 +265,9 @@ impl<'a> Balance<'a> {
     fn negotiate(&mut self, paths: &mut [Tree], order: &[usize]) {
         self.looks.set(self.looks.get() + order.len() as u64);
         for channel in order.iter().copied() {
+            if self.looks.get() >= LOOKS_MAX {
+                return;
+            }
             let is_pressed = |port: &PortId| self.lacks(*port) > 0;
             let is_pressed = paths[channel].iter().flatten().any(is_pressed);
             if !is_pressed || matches!(self.demands[channel], Demand::Nothing) {
@@ -249,22 +284,34 @@ impl<'a> Balance<'a> {
         }
     }
 
-    /// What a channel takes of its talker's port.
+    /// What a channel takes of its talker's port if it is alone there.
     pub(super) fn size(&self, channel: usize) -> u64 {
-        let talker = self.system.channels[channel].talker;
-        self.share(channel, self.system.node(talker).ports[0])
+        let port = self.system.node(self.system.channels[channel].talker).ports[0];
+        self.usage(port, &self.with(Load::default(), channel, port))
     }
 
     pub(super) fn put(&mut self, channel: usize, tree: &Tree) {
-        for port in ports(tree) {
-            self.loads[port.index()] += self.share(channel, port);
-        }
+        ports(tree).into_iter().for_each(|port| self.enter(channel, port));
     }
 
     pub(super) fn take(&mut self, channel: usize, tree: &Tree) {
-        for port in ports(tree) {
-            self.loads[port.index()] -= self.share(channel, port);
+        ports(tree).into_iter().for_each(|port| self.leave(channel, port));
+    }
+
+    /// A channel leaves by a port from now on.
+    pub(super) fn enter(&mut self, channel: usize, port: PortId) {
+        self.loads[port.index()] = self.with(self.loads[port.index()], channel, port);
+    }
+
+    /// It does so no more.
+    pub(super) fn leave(&mut self, channel: usize, port: PortId) {
+        let own = self.with(Load::default(), channel, port);
+        let load = &mut self.loads[port.index()];
+        for (rate, own) in load.rates.iter_mut().zip(own.rates) {
+            *rate -= own;
         }
+        load.windows -= own.windows;
+        load.barred -= own.barred;
     }
 
     /// Whether no port of a tree is overloaded with it.
@@ -274,8 +321,7 @@ impl<'a> Balance<'a> {
 
     /// Whether a port is not overloaded with it, or is a host's.
     pub(super) fn has_room(&self, channel: usize, port: PortId) -> bool {
-        !self.is_between_bridges(port)
-            || self.loads[port.index()] + self.share(channel, port) <= FULL
+        !self.is_between_bridges(port) || self.usage_with(channel, port) <= FULL
     }
 
     /// A host has one link: its load is not changed by any path.
@@ -289,7 +335,7 @@ impl<'a> Balance<'a> {
     /// What a port lacks.
     fn lacks(&self, port: PortId) -> u64 {
         match self.is_between_bridges(port) {
-            true => self.loads[port.index()].saturating_sub(FULL),
+            true => self.usage(port, &self.loads[port.index()]).saturating_sub(FULL),
             false => 0,
         }
     }
@@ -299,39 +345,64 @@ impl<'a> Balance<'a> {
         (0..self.loads.len() as u32).map(|port| self.lacks(PortId(port))).sum()
     }
 
-    /// What a channel takes of a port, in parts per billion, rounded up.
-    pub(super) fn share(&self, channel: usize, port: PortId) -> u64 {
-        let parts = |part: u128, whole: u128| {
-            u64::try_from((part * u128::from(FULL)).div_ceil(whole.max(1)))
-                .unwrap_or(u64::MAX)
-                .min(u64::MAX >> 24)
-        };
+    /// A load with that of a channel at a port.
+    fn with(&self, mut load: Load, channel: usize, port: PortId) -> Load {
         let class = match self.demands[channel] {
-            Demand::Nothing => return 0,
-            Demand::Rate(class, _) => class,
-            Demand::Window => 2,
-        };
-        if self.barred[port.index()][class] {
-            return BARRED;
-        }
-        match self.demands[channel] {
-            Demand::Nothing => 0,
-            Demand::Rate(class, bps) => parts(bps.into(), self.limits[port.index()][class].into()),
+            Demand::Nothing => return load,
+            Demand::Rate(class, bps) => {
+                load.rates[class] += bps;
+                class
+            }
             Demand::Window => {
                 let channel = &self.system.channels[channel];
                 let window = scheduled::window(self.system, channel, port).as_ns() as u128;
                 let interval = channel.interval.as_ns() as u128;
                 // Each window is followed by a gap.
                 let entries = self.cycle_ns.map_or(0, |cycle| 2 * cycle.div_ceil(interval));
-                let most = limits::GATE_ENTRIES as u128;
-                parts(window, interval).max(parts(entries, most))
+                let of_list = entries * u128::from(FULL) / limits::GATE_ENTRIES as u128;
+                let of_time = window * u128::from(FULL) / interval;
+                load.windows += within_bounds(of_list.max(of_time));
+                2
+            }
+        };
+        load.barred += u64::from(self.barred[port.index()][class]);
+        load
+    }
+
+    fn usage_with(&self, channel: usize, port: PortId) -> u64 {
+        self.usage(port, &self.with(self.loads[port.index()], channel, port))
+    }
+
+    /// How much of what may be reserved of a port a load takes, in parts per billion: exactly up to
+    /// all of it if that is so of all channels, else more.
+    fn usage(&self, port: PortId, load: &Load) -> u64 {
+        let parts = |part: u64, whole: i128| match (part, u128::try_from(whole)) {
+            (0, Ok(_)) => 0,
+            (part, Ok(whole)) if whole > 0 => {
+                within_bounds((u128::from(part) * u128::from(FULL)).div_ceil(whole))
+            }
+            _ => BARRED,
+        };
+        let limits = &self.limits[port.index()];
+        let (mut usage, mut unset) = (0, 0);
+        for (rate, set) in load.rates.into_iter().zip(limits.set) {
+            match set {
+                Some(slope) if rate > 0 => usage = usage.max(parts(rate, slope.into())),
+                Some(_) => {}
+                None => unset += rate,
             }
         }
+        // Too much is set already, whatever comes.
+        if load.rates != [0; 2] && limits.left < 0 {
+            usage = usage.max(BARRED);
+        }
+        let unset = if unset == 0 { 0 } else { parts(unset, limits.left) };
+        usage.max(unset + load.windows) + BARRED * load.barred
     }
 
     /// What it costs a channel to leave by a port.
     fn cost(&self, channel: usize, port: PortId) -> u64 {
-        let after = self.loads[port.index()] + self.share(channel, port);
+        let after = self.usage_with(channel, port);
         let lacks = match self.is_between_bridges(port) {
             true => after.saturating_sub(FULL).div_ceil(FULL / 1_000),
             false => 0,
@@ -385,6 +456,8 @@ impl<'a> Balance<'a> {
     ) -> Option<(NodeId, Path)> {
         let system = self.system;
         let vlan = self.filtered.then_some(system.channels[channel].vlan);
+        // Two lists of all nodes are made here.
+        self.looks.set(self.looks.get() + system.nodes.len() as u64 / 64);
         let mut costs = vec![u64::MAX; system.nodes.len()];
         let mut through: Vec<Option<PortId>> = vec![None; system.nodes.len()];
         let mut ahead = BinaryHeap::new();
@@ -452,6 +525,11 @@ fn least(system: &System, channel: &Channel, to: NodeId, path: &[PortId]) -> Spa
             NodeKind::Bridge(_) => Span::ZERO,
         });
     hops.chain(stacks).sum()
+}
+
+/// As many parts as can be added up for all channels.
+fn within_bounds(parts: u128) -> u64 {
+    u64::try_from(parts).unwrap_or(u64::MAX).min(u64::MAX >> 24)
 }
 
 /// Per port whether something else has the queue of class A, of B, of scheduled channels.

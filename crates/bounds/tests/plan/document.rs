@@ -17,9 +17,13 @@ fn a_plan_that_is_read_back_is_the_same_and_what_is_changed_in_it_is_the_differe
     assert_eq!((none.items.len(), none.unchanged, none.nodes.len()), (0, 9, 0));
 
     type Change = fn(&mut PlanDocument);
-    let changes: [(Change, &str, &str, &str, &[&str]); 9] = [
-        (|p| p.channels[0].fixed_delay_ns += 1, "mcast42", "fixed delay", "2000 µs", &[]),
-        (|p| p.channels[0].protected = false, "mcast42", "protected", "true", &[]),
+    let all = &["cat1", "cat2", "h1", "h2"][..];
+    let changes: [(Change, &str, &str, &str, &[&str]); 12] = [
+        (|p| p.channels[0].fixed_delay_ns += 1, "mcast42", "fixed delay", "2000 µs", &["h1", "h2"]),
+        (|p| p.channels[0].protected = false, "mcast42", "protected", "true", all),
+        (|p| p.channels[0].destination = None, "mcast42", "destination", "01:00:5e", all),
+        (|p| p.channels[0].vlan = Some(9), "mcast42", "VLAN", "2", all),
+        (|p| p.channels[0].pcp = Some(9), "mcast42", "priority", "3", all),
         (|p| p.channels[0].listeners[0].bound_ns = None, "mcast42", "bound to h2", "", &[]),
         (|p| p.ports[2].rate_bps += 1, "cat1.p2", "rate", "1000000000 bit/s", &[]),
         (|p| p.ports[2].queues[1].preemptable = true, "cat1.p2", "queue 1", "strict", &["cat1"]),
@@ -61,7 +65,7 @@ fn gates_with_as_many_entries_at_other_times_are_a_difference() {
     let port = found.items.iter().find(|item| item.name == "cat1.p2").expect("its gates");
     assert_eq!(port.fields[0].what, "gates");
     let shown = port.fields[0].after.as_deref().expect("gates");
-    assert!(shown.ends_with("from 0 µs, at other times"), "{shown}");
+    assert!(shown.ends_with("from 0 µs, with other entries"), "{shown}");
     assert_eq!(found.nodes, ["cat1", "cat2", "h1"]);
 }
 
