@@ -52,7 +52,8 @@ fuzz_target!(|octets: &[u8]| {
     let ms = |count| SyncedTime::ZERO + Span::from_ms(count);
     for integrity in [Integrity::Crc, Integrity::Authenticated] {
         let parameters = parameters(integrity);
-        let keys = KeyRing::of_one(1, [7; 32]).of_stream(parameters.stream_id);
+        let keys =
+            KeyRing::of_one(1, [7; 32]).of_stream(parameters.stream_id, parameters.destination);
         let seal = Seal::new(integrity, Some(keys.clone()), Epoch(5)).expect("keys");
         let guard = Guard::new(integrity, Some(keys), SyncedTime::ZERO).expect("keys");
         let mut talker = Talker::new(parameters).sealed(seal);

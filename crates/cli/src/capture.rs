@@ -120,7 +120,7 @@ impl<'a, W: Write> Capture<'a, W> {
             }
             _ => (without_fcs(sent.octets).saturating_sub(wire::HEADERS), Integrity::None),
         };
-        let keys = || KeyRing::of_runs().of_stream(identity.stream_id);
+        let keys = || KeyRing::of_runs().of_stream(identity.stream_id, identity.destination);
         let keys = (integrity == Integrity::Authenticated).then(keys);
         let seal = Seal::new(integrity, keys, Epoch(1)).expect("there are keys");
         let stamp = Stamp { capture_ns: capture.as_ns(), counter: u64::from(sent.sequence) };

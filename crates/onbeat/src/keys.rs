@@ -3,7 +3,7 @@
 use crate::regular;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::time::SyncedTime;
-use onbeat_model::units::StreamId;
+use onbeat_model::units::{MacAddress, StreamId};
 use onbeat_runtime::integrity::{
     Epoch, Guard, KEY_FILE_OCTETS, KeyRing, Seal, StreamKeys, hexadecimal,
 };
@@ -197,8 +197,8 @@ impl KeyStore {
         let ring = ring.ok_or_else(|| {
             format!("it is authenticated, and there is no key: {}", how_to_give())
         })?;
-        let stream = parameters.stream_id;
-        let keys = ring.of_stream(stream);
+        let stream = (parameters.stream_id, parameters.destination);
+        let keys = ring.of_stream(stream.0, stream.1);
         let seen = self.generation.load(Ordering::Acquire);
         Ok(Some(EndKeys { store: Arc::clone(self), stream, seen, keys }))
     }
@@ -212,7 +212,7 @@ fn how_to_give() -> String {
 #[derive(Debug)]
 pub(crate) struct EndKeys {
     store: Arc<KeyStore>,
-    stream: StreamId,
+    stream: (StreamId, MacAddress),
     seen: u64,
     keys: StreamKeys,
 }
@@ -249,7 +249,7 @@ impl EndKeys {
     fn take(&mut self, generation: u64) -> Option<StreamKeys> {
         let held = self.store.held.try_lock().ok()?;
         self.seen = generation;
-        held.ring.as_ref().map(|ring| ring.of_stream(self.stream))
+        held.ring.as_ref().map(|ring| ring.of_stream(self.stream.0, self.stream.1))
     }
 }
 

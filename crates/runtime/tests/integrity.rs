@@ -13,12 +13,13 @@ use onbeat_testkit::Random;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
+const DESTINATION: MacAddress = MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]);
 const SIZE: usize = 64;
 const INTERVAL: Span = Span::from_ms(1);
 
 fn parameters(integrity: Integrity) -> ChannelParameters {
     ChannelParameters {
-        destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
+        destination: DESTINATION,
         source: MacAddress([2, 0, 0, 0, 0, 1]),
         stream_id: StreamId(42),
         vlan: 2,
@@ -35,7 +36,7 @@ fn parameters(integrity: Integrity) -> ChannelParameters {
 }
 
 fn keys(octet: u8) -> StreamKeys {
-    KeyRing::of_one(octet, [octet; 32]).of_stream(StreamId(42))
+    KeyRing::of_one(octet, [octet; 32]).of_stream(StreamId(42), DESTINATION)
 }
 
 fn talker(instance: u8, epoch: u64) -> Talker {
@@ -150,7 +151,7 @@ fn each_forgery_is_counted_for_its_reason() {
     assert_eq!(accept(&mut listener, &first, ms(10)), rejected(Reason::Replayed));
     let other = message(&mut talker_with(2, 2, keys(8)), ms(11));
     assert_eq!(accept(&mut listener, &other, ms(11)), rejected(Reason::UnknownKey));
-    let same_number = KeyRing::of_one(7, [1; 32]).of_stream(StreamId(42));
+    let same_number = KeyRing::of_one(7, [1; 32]).of_stream(StreamId(42), DESTINATION);
     let forged = message(&mut talker_with(2, 2, same_number), ms(11));
     assert_eq!(accept(&mut listener, &forged, ms(11)), rejected(Reason::NotAuthentic));
     // The lower half of the capture time is the same again after 4.29 s.
@@ -241,7 +242,7 @@ fn keys_are_rotated_without_losing_a_message() {
     let line = |number: u8| format!("{number} {}\n", format!("{number:02x}").repeat(32));
     let ring = |numbers: &[u8]| {
         let text: String = numbers.iter().map(|number| line(*number)).collect();
-        text.parse::<KeyRing>().expect("keys").of_stream(StreamId(42))
+        text.parse::<KeyRing>().expect("keys").of_stream(StreamId(42), DESTINATION)
     };
     let mut live = talker_with(1, 1, ring(&[7]));
     let mut listener = listener(SyncedTime::ZERO);

@@ -223,10 +223,11 @@ fn wireshark_reads_the_trailers_of_the_streams_that_have_one() {
         InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options: Vec::new() };
     capture.write_pcapng_block(interface).expect("written");
     for (stream, integrity) in [(0xa1, Integrity::Crc), (0xb2, Integrity::Authenticated)] {
-        let keys = KeyRing::of_one(9, [1; 32]).of_stream(StreamId(stream));
+        let destination = MacAddress([1, 0, 0x5e, 0, 0, 1]);
+        let keys = KeyRing::of_one(9, [1; 32]).of_stream(StreamId(stream), destination);
         let seal = Seal::new(integrity, Some(keys), Epoch(0x0102_0304_0506_0708)).expect("keys");
         let header = Header {
-            destination: MacAddress([1, 0, 0x5e, 0, 0, 1]),
+            destination,
             source: MacAddress([2, 0, 0, 0, 0, 1]),
             vlan: 2,
             pcp: 3,

@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use blake2::Blake2sMac;
 use blake2::digest::consts::{U16, U32};
 use blake2::digest::{KeyInit, Mac};
-use onbeat_model::units::StreamId;
+use onbeat_model::units::{MacAddress, StreamId};
 use std::fmt;
 use std::str::FromStr;
 use zeroize::Zeroizing;
@@ -62,14 +62,17 @@ impl KeyRing {
 
     /// The keys of a stream: of each of the system's, a key that no other stream has. BLAKE2s
     /// keyed is a pseudorandom function (RFC 7693 2.9), so that one stream's key tells nothing of
-    /// another's.
-    pub fn of_stream(&self, stream: StreamId) -> StreamKeys {
+    /// another's. What every tag covers first, the destination, is in them already, and with it
+    /// the block of the key: a message has one block less to compute.
+    pub fn of_stream(&self, stream: StreamId, destination: MacAddress) -> StreamKeys {
         let derive = |(number, key): &(u8, Zeroizing<[u8; KEY]>)| {
             let mut mac: Blake2sMac<U32> = keyed(key.as_slice());
             mac.update(LABEL);
             mac.update(&stream.0.to_be_bytes());
             let derived = Zeroizing::new(<[u8; KEY]>::from(mac.finalize().into_bytes()));
-            (*number, keyed(derived.as_slice()))
+            let mut mac: Blake2sMac<U16> = keyed(derived.as_slice());
+            mac.update(&destination.0);
+            (*number, mac)
         };
         StreamKeys(self.0.iter().take(KEYS_MAX).map(derive).collect())
     }
@@ -138,7 +141,7 @@ impl StreamKeys {
         self.0.first().map_or(0, |(number, _)| *number)
     }
 
-    /// Begins a tag with the key of this number.
+    /// A tag with the key of this number, begun with the destination.
     #[inline]
     pub(super) fn mac(&self, number: u8) -> Option<Blake2sMac<U16>> {
         self.0.iter().find(|(other, _)| *other == number).map(|(_, mac)| mac.clone())
@@ -168,7 +171,7 @@ mod tests {
         assert_eq!(ring.numbers().collect::<Vec<_>>(), [7, 3]);
         assert_eq!(*ring.0[1].1, [0xcd; KEY]);
         assert_eq!(format!("{ring:?}"), "KeyRing([7, 3])");
-        let keys = ring.of_stream(StreamId(1));
+        let keys = ring.of_stream(StreamId(1), MacAddress([1; 6]));
         assert_eq!((format!("{keys:?}"), keys.current()), ("StreamKeys([7, 3])".to_owned(), 7));
     }
 
@@ -198,7 +201,7 @@ mod tests {
     #[test]
     fn each_stream_and_each_key_of_the_system_has_a_key_of_its_own() {
         let tag = |key: [u8; KEY], stream| {
-            let keys = KeyRing::of_one(1, key).of_stream(StreamId(stream));
+            let keys = KeyRing::of_one(1, key).of_stream(StreamId(stream), MacAddress([1; 6]));
             <[u8; 16]>::from(keys.mac(1).expect("the key").finalize().into_bytes())
         };
         let all = [tag([1; KEY], 1), tag([1; KEY], 2), tag([2; KEY], 1), tag([2; KEY], 2)];
@@ -209,7 +212,7 @@ mod tests {
         assert_eq!(tag([1; KEY], 1)[..4], EXPECTED);
     }
 
-    const EXPECTED: [u8; 4] = [0xe5, 0x2c, 0xeb, 0x3f];
+    const EXPECTED: [u8; 4] = [0x03, 0x6a, 0xd3, 0x00];
 
     proptest! {
         #[test]

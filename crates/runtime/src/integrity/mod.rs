@@ -33,7 +33,6 @@ use crate::wire::{self, Header, TAGGED};
 use blake2::digest::Mac;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::time::SyncedTime;
-use onbeat_model::units::MacAddress;
 
 /// So many counters back a message of the same epoch is known to be new or a repetition.
 pub const WINDOW: u64 = 64;
@@ -82,7 +81,7 @@ impl Seal {
 
     /// The same in an emulation, where the network is the run's own.
     pub fn of_runs(parameters: &ChannelParameters, epoch: Epoch) -> Self {
-        let keys = KeyRing::of_runs().of_stream(parameters.stream_id);
+        let keys = KeyRing::of_runs().of_stream(parameters.stream_id, parameters.destination);
         Self::new(parameters.integrity, Some(keys), epoch).expect("there are keys")
     }
 
@@ -119,7 +118,7 @@ impl Seal {
                 let Some(mac) = keys.mac(key) else { return length };
                 let end = wire::HEADERS + value.len() + TAG_TRAILER;
                 let (unit, rest) = into[TAGGED..].split_at_mut(end - TAGGED - AUTHENTICATION_TAG);
-                let tag = tagged(mac, unit, header.destination, stamp.capture_ns).finalize();
+                let tag = tagged(mac, unit, stamp.capture_ns).finalize();
                 rest[..AUTHENTICATION_TAG].copy_from_slice(&tag.into_bytes());
                 length
             }
@@ -138,14 +137,12 @@ fn emit_with_crc(header: &Header, value: &[u8], stamp: Stamp, into: &mut [u8]) -
     length
 }
 
-/// Everything that the tag covers. Only `unit` may be of another length in another message, and its
-/// header says how long it is: no two messages are the same octets here.
+/// Everything that the tag covers, behind the destination, with which it is begun. Only `unit` may
+/// be of another length in another message, and its header says how long it is: no two messages are
+/// the same octets here.
 #[inline]
-fn tagged<M: Mac>(mut mac: M, unit: &[u8], destination: MacAddress, capture_ns: i64) -> M {
-    let mut place = [0; 14];
-    place[..6].copy_from_slice(&destination.0);
-    place[6..].copy_from_slice(&capture_ns.to_be_bytes());
-    mac.update(&place);
+fn tagged<M: Mac>(mut mac: M, unit: &[u8], capture_ns: i64) -> M {
+    mac.update(&capture_ns.to_be_bytes());
     mac.update(unit);
     mac
 }
@@ -206,7 +203,7 @@ impl Guard {
     /// The same in an emulation, where the network is the run's own: a talker that is started again
     /// is read at once, though its clock was set back, as without integrity.
     pub fn of_runs(parameters: &ChannelParameters) -> Self {
-        let keys = KeyRing::of_runs().of_stream(parameters.stream_id);
+        let keys = KeyRing::of_runs().of_stream(parameters.stream_id, parameters.destination);
         let since = SyncedTime::from_ns(i64::MIN);
         let mut guard = Self::new(parameters.integrity, Some(keys), since).expect("there are keys");
         if let GuardKind::Authenticated { doubts, .. } = &mut guard.0 {
@@ -248,7 +245,7 @@ impl Guard {
                 let mac = keys.mac(mark.key).ok_or(Reason::UnknownKey)?;
                 let (covered, tag) = unit.split_at(unit.len() - AUTHENTICATION_TAG);
                 let captured = parameters.epoch.wrapping_add(capture.as_ns());
-                let mac = tagged(mac, covered, parameters.destination, captured);
+                let mac = tagged(mac, covered, captured);
                 // In constant time.
                 mac.verify_slice(tag).map_err(|_| Reason::NotAuthentic)?;
                 if capture < *since {
