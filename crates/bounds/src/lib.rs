@@ -7,6 +7,7 @@ mod difference;
 mod document;
 pub mod fifo;
 pub mod import;
+mod keep;
 mod reserve;
 mod route;
 mod scheduled;
@@ -21,6 +22,8 @@ pub use document::{
     ListenerDocument, NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument,
     StreamDocument, StreamListenerDocument, TermDocument, WindowDocument, document,
 };
+
+pub use keep::KeptPlan;
 
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
@@ -57,11 +60,12 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// # Panics
 /// When a noise source has no route, which the description's check excludes.
 pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
-    plan_and_limits(system, protected).map(|(plan, _)| plan)
+    plan_and_limits(system, protected, &KeptPlan::default()).map(|(plan, _)| plan)
 }
 
 /// The same, with a warning (OB2015) for each part of the analysis that ended before it had looked
-/// at everything: bounds hold then, but may be larger than they need be.
+/// at everything: bounds hold then, but may be larger than they need be. Channels stay where they
+/// were in an earlier plan as far as is possible; if they prevent this one, none is kept.
 ///
 /// # Errors
 /// Those of [`plan`].
@@ -71,8 +75,9 @@ pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
 pub fn plan_and_limits(
     system: &System,
     protected: bool,
+    kept: &KeptPlan,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let Draft { mut plan, mut errors, admitted } = draft(system, protected)?;
+    let Draft { mut plan, mut errors, admitted } = draft(system, protected, kept)?;
     let mut limits = Vec::new();
     if admitted {
         let (found, cut_short) = bound(system, &mut plan);
@@ -89,8 +94,12 @@ pub fn plan_and_limits(
 ///
 /// # Panics
 /// As [`plan`].
-pub fn plan_without_bounds(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
-    let Draft { mut plan, errors, .. } = draft(system, protected)?;
+pub fn plan_without_bounds(
+    system: &System,
+    protected: bool,
+    kept: &KeptPlan,
+) -> Result<Plan, Vec<Diagnostic>> {
+    let Draft { mut plan, errors, .. } = draft(system, protected, kept)?;
     without_bounds(system, &mut plan);
     if errors.is_empty() { Ok(plan) } else { Err(errors) }
 }
@@ -113,8 +122,11 @@ fn without_bounds(system: &System, plan: &mut Plan) {
 ///
 /// # Panics
 /// As [`plan`].
-pub fn plan_for_protocol(system: &System) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let Draft { mut plan, errors, .. } = draft(system, true)?;
+pub fn plan_for_protocol(
+    system: &System,
+    kept: &KeptPlan,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Draft { mut plan, errors, .. } = draft(system, true, kept)?;
     if !srp::is_used(system) || errors.iter().any(|error| error.code != codes::OVERLOADED) {
         return Err(errors);
     }
@@ -135,8 +147,17 @@ struct Draft {
 const DETOURS: usize = 32;
 const DETOURS_MAX: usize = 40_000;
 
-/// Routes, admits and reserves.
-fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
+/// Routes, admits and reserves: with what is kept, or without if that is refused.
+fn draft(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, Vec<Diagnostic>> {
+    let draft = drafted(system, protected, kept);
+    let is_right = draft.as_ref().is_ok_and(|draft| draft.errors.is_empty());
+    if kept.is_empty() || is_right {
+        return draft;
+    }
+    drafted(system, protected, &KeptPlan::default())
+}
+
+fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, Vec<Diagnostic>> {
     let mut routes = Routes::new(system);
     let mut paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
     let streams = system.streams.iter();
@@ -151,6 +172,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     if !routed {
         return Err(errors);
     }
+    kept.restore(system, &mut paths);
     let is_load_aware = system.routing == Routing::LoadAware;
     let mut balance =
         is_load_aware.then(|| Balance::new(system, routes.filtered, &paths, &streams));
@@ -168,7 +190,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
             launch: None,
         })
         .collect();
-    let mut schedule = scheduled::schedule(system, &mut channels, &streams);
+    let mut schedule = scheduled::schedule(system, &mut channels, &streams, kept);
     // The larger the system, the longer an attempt.
     for _ in 0..(DETOURS_MAX / channels.len().max(1)).clamp(1, DETOURS) {
         let (Some(crowded), Some(balance)) = (schedule.crowded, &mut balance) else { break };
@@ -179,7 +201,7 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
         for (channel, paths) in channels.iter_mut().zip(paths) {
             channel.paths = paths;
         }
-        schedule = scheduled::schedule(system, &mut channels, &streams);
+        schedule = scheduled::schedule(system, &mut channels, &streams, kept);
     }
     if !protected {
         // Frames take the same paths, by which runs with and without protection differ in nothing.

@@ -2,6 +2,7 @@
 
 use crate::analysis::bound::clocks_late_and_early;
 use crate::analysis::windows::{ROUNDING, clock_error};
+use crate::keep::KeptPlan;
 use crate::synthesis::{
     self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting,
 };
@@ -197,11 +198,13 @@ pub(crate) struct Crowded {
     pub(crate) by_entries: bool,
 }
 
-/// Gives each scheduled channel that is protected its launch time and windows.
+/// Gives each scheduled channel that is protected its launch time and windows: those that are kept,
+/// where that is possible.
 pub(crate) fn schedule(
     system: &System,
     channels: &mut [ChannelPlan],
     streams: &[StreamPlan],
+    kept: &KeptPlan,
 ) -> Schedule {
     let ids: Vec<ChannelId> = (0..)
         .map(ChannelId)
@@ -223,12 +226,12 @@ pub(crate) fn schedule(
     let network = network(system);
     let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
     let flows: Vec<PeriodicFlow> = ids.iter().map(flow).collect();
-    let placed = synthesis::synthesize(&network, &flows, Waiting::None).or_else(|refusal| {
-        match refusal.why {
-            // Later windows are not fewer.
-            Obstacle::Entries { .. } => Err(refusal),
-            _ => synthesis::synthesize(&network, &flows, Waiting::Allowed),
-        }
+    let kept = kept_windows(&ids, &flows, kept);
+    let synthesize = |waiting| synthesis::synthesize_keeping(&network, &flows, waiting, &kept);
+    let placed = synthesize(Waiting::None).or_else(|refusal| match refusal.why {
+        // Later windows are not fewer.
+        Obstacle::Entries { .. } => Err(refusal),
+        _ => synthesize(Waiting::Allowed),
     });
     let placed = match placed {
         Ok(placed) => placed,
@@ -262,6 +265,31 @@ fn launch(flow: &PeriodicFlow, placed: &Placed, lead: Span) -> Launch {
         write: within((placed.release - lead).as_ns(), flow.period),
         windows: flow.hops.iter().zip(&placed.starts).map(window).collect(),
     }
+}
+
+/// Where flows were, first those that have not changed: who has may interfere with them now.
+fn kept_windows(
+    ids: &[ChannelId],
+    flows: &[PeriodicFlow],
+    kept: &KeptPlan,
+) -> Vec<(usize, Placed)> {
+    let was = |(flow, id): (usize, &ChannelId)| {
+        let (launch, is_same) = kept.launch(*id)?;
+        Some((is_same, (flow, placed(launch, &flows[flow])?)))
+    };
+    let (same, changed): (Vec<_>, Vec<_>) =
+        ids.iter().enumerate().filter_map(was).partition(|(is_same, _)| *is_same);
+    same.into_iter().chain(changed).map(|(_, placed)| placed).collect()
+}
+
+/// Where a flow was that left so, if it has windows at the same ports.
+fn placed(launch: &Launch, flow: &PeriodicFlow) -> Option<Placed> {
+    let start = |hop: &FlowHop| {
+        let mut windows = launch.windows.iter();
+        Some(windows.find(|window| window.port.index() == hop.port)?.start)
+    };
+    let starts = flow.hops.iter().map(start).collect::<Option<_>>()?;
+    Some(Placed { release: launch.at, queue: 0, starts })
 }
 
 fn gate_control(list: &GateList) -> GateControl {

@@ -5,7 +5,9 @@ use crate::compare::CompareArguments;
 use crate::lf::LfVerb;
 use crate::measure::MeasureVerb;
 use crate::noise::NoiseVerb;
+use crate::plan;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use onbeat_bounds::PlanDocument;
 use onbeat_model::binding::Binding;
 use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
@@ -268,6 +270,8 @@ pub(crate) struct PlanArguments {
     /// Prints what has changed since an earlier plan, which `plan --json` wrote into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) diff: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArguments,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
     /// may name files elsewhere
     #[arg(long)]
@@ -275,6 +279,22 @@ pub(crate) struct PlanArguments {
     /// Prints JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What of an earlier plan stays.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArguments {
+    /// Leaves channels on their paths and in their windows of an earlier plan, which `plan --json`
+    /// wrote into this file
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+}
+
+impl KeepArguments {
+    /// The plan that is named, if one is.
+    pub(crate) fn read(&self) -> anyhow::Result<Option<PlanDocument>> {
+        self.keep.as_deref().map(plan::earlier).transpose()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -294,6 +314,8 @@ pub(crate) struct RunArguments {
     /// Runs all scenarios of the description in sequence
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) all_scenarios: bool,
+    #[command(flatten)]
+    pub(crate) keep: KeepArguments,
     /// Time base: virtual is deterministic, real is paced by this machine's clock
     #[arg(long)]
     pub(crate) time: Option<Time>,
@@ -354,6 +376,8 @@ pub(crate) struct SimulateArguments {
     /// Scenario of the description to simulate, instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArguments,
     /// Time during which sources release frames, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,
@@ -402,6 +426,8 @@ pub(crate) struct BoundsArguments {
     /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    #[command(flatten)]
+    pub(crate) keep: KeepArguments,
     /// Method for a FIFO network [default: both]
     #[arg(long)]
     pub(crate) method: Option<Method>,
@@ -472,6 +498,8 @@ pub(crate) struct CcArguments {
 pub(crate) struct ReportArguments {
     /// Description, or directory of a system.toml
     pub(crate) system: PathBuf,
+    #[command(flatten)]
+    pub(crate) keep: KeepArguments,
     /// Output directory of the run [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,

@@ -26,7 +26,9 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
             "--method is for networks: a description is bounded in one way".into()
         ));
     }
+    let kept = arguments.keep.read()?;
     let source = Source::load(&arguments.subject, arguments.json, Trust::AsKnown)?;
+    let source = source.keeping(kept.as_ref());
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, cpu) = timed(|| source.plan(&source.system, protected));
     let plan = plan?;

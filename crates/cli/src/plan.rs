@@ -15,8 +15,14 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
     // Before the plan is made, which may take long.
     let earlier = arguments.diff.as_deref().map(earlier).transpose()?;
+    let kept = arguments.keep.read()?;
+    let source = source.keeping(kept.as_ref());
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
+    if kept.is_some() {
+        let [held, all] = source.held(&plan);
+        terminal::say(format_args!("onbeat: {held} of {all} channels stay where they were"));
+    }
     match &earlier {
         Some(earlier) => {
             let plan = onbeat_bounds::document(&source.system, &plan);
@@ -46,7 +52,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
 }
 
 /// The plan in a file that `plan --json` wrote.
-fn earlier(path: &Path) -> anyhow::Result<PlanDocument> {
+pub(crate) fn earlier(path: &Path) -> anyhow::Result<PlanDocument> {
     let octets = input::read(path, input::PLAN_OCTETS).map_err(anyhow::Error::msg)?;
     let plan = PlanDocument::read(&octets);
     plan.map_err(|why| WrongArgument(format!("{}: {why}", path.display())).into())

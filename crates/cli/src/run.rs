@@ -92,7 +92,11 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
     match &arguments.system[..] {
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
         _ if !arguments.bind.is_empty() => bail!(WrongArgument(build::BIND.to_owned())),
-        [system] => Ok(Source::load(system, arguments.json, Trust::Runs)?),
+        [system] => {
+            let kept = arguments.keep.read()?;
+            let source = Source::load(system, arguments.json, Trust::Runs)?;
+            Ok(source.keeping(kept.as_ref()))
+        }
         _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
     }
 }
@@ -117,7 +121,9 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Rebuilds the report of the last run.
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
+    let kept = arguments.keep.read()?;
     let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
+    let source = source.keeping(kept.as_ref());
     let target = out(&source, arguments.out.as_deref())?;
     let logs = match arguments.recovered {
         true => recording::recovered(&target)?,

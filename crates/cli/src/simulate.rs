@@ -33,7 +33,9 @@ const BAR_AFTER: Duration = Duration::from_secs(2);
 
 /// Simulates a system and sets what was seen beside the plan's bounds.
 pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
+    let kept = arguments.keep.read()?;
     let source = Source::load(&arguments.system, arguments.json, Trust::AsKnown)?;
+    let source = source.keeping(kept.as_ref());
     let mut system = source.system.clone();
     system.run = settings(&system, arguments)?;
     let plan = match arguments.no_bounds {

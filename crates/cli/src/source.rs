@@ -4,6 +4,7 @@ use crate::study::{self, Graphs};
 use crate::trust::{self, Trust};
 use crate::{input, terminal};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use onbeat_bounds::{KeptPlan, PlanDocument};
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{ReservationMode, RunSettings, System};
@@ -31,6 +32,8 @@ pub(crate) struct Source {
     is_trusted: bool,
     /// Those of its programs, once they have been asked for.
     graphs: OnceCell<Graphs>,
+    /// Where channels are in an earlier plan.
+    kept: KeptPlan,
 }
 
 /// The description has errors, which have been shown.
@@ -105,7 +108,9 @@ impl Examined {
             let found = match bounds {
                 true => findings(&system, &graphs, protected).unwrap_or_else(|errors| errors),
                 false => {
-                    onbeat_bounds::plan_without_bounds(&system, protected).err().unwrap_or_default()
+                    onbeat_bounds::plan_without_bounds(&system, protected, &KeptPlan::default())
+                        .err()
+                        .unwrap_or_default()
                 }
             };
             let new = found.into_iter().filter(|d| seen.insert(key(d)));
@@ -144,7 +149,8 @@ fn findings(
     graphs: &Graphs,
     protected: bool,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let (mut plan, mut found) = onbeat_bounds::plan_and_limits(system, protected)?;
+    let (mut plan, mut found) =
+        onbeat_bounds::plan_and_limits(system, protected, &KeptPlan::default())?;
     let study = study::study(system, &plan, graphs, Limits::default())?;
     let Some(study) = study else {
         found.extend(onbeat_bounds::warnings(system, &plan));
@@ -215,7 +221,19 @@ impl Source {
             json,
             is_trusted: examined.is_trusted,
             graphs: OnceCell::new(),
+            kept: KeptPlan::default(),
         })
+    }
+
+    /// With channels where they are in an earlier plan, if there is one.
+    pub(crate) fn keeping(mut self, earlier: Option<&PlanDocument>) -> Self {
+        self.kept = earlier.map(|plan| KeptPlan::new(&self.system, plan)).unwrap_or_default();
+        self
+    }
+
+    /// How many channels a plan of it leaves where they were, and how many were somewhere.
+    pub(crate) fn held(&self, plan: &Plan) -> [usize; 2] {
+        self.kept.held(plan)
     }
 
     /// A system without a description, whose programs are found in the current directory.
@@ -227,6 +245,7 @@ impl Source {
             json,
             is_trusted: true,
             graphs: OnceCell::new(),
+            kept: KeptPlan::default(),
         }
     }
 
@@ -245,12 +264,13 @@ impl Source {
         system: &System,
         protected: bool,
     ) -> anyhow::Result<(Plan, Vec<Diagnostic>)> {
-        let errors = match onbeat_bounds::plan_and_limits(system, protected) {
+        let errors = match onbeat_bounds::plan_and_limits(system, protected, &self.kept) {
             Ok(planned) => return Ok(planned),
             Err(errors) => errors,
         };
         let is_open = protected && system.run.reservation == ReservationMode::Srp;
-        let planned = is_open.then(|| onbeat_bounds::plan_for_protocol(system).ok()).flatten();
+        let planned =
+            is_open.then(|| onbeat_bounds::plan_for_protocol(system, &self.kept).ok()).flatten();
         // Of what is refused nothing else is analysed: there is no other error then.
         planned.ok_or_else(|| self.wrong(&errors).into())
     }
@@ -261,7 +281,7 @@ impl Source {
         system: &System,
         protected: bool,
     ) -> anyhow::Result<Plan> {
-        let planned = onbeat_bounds::plan_without_bounds(system, protected);
+        let planned = onbeat_bounds::plan_without_bounds(system, protected, &self.kept);
         Ok(planned.map_err(|errors| self.wrong(&errors))?)
     }
 

@@ -2,6 +2,7 @@
 
 mod show;
 
+use crate::arguments::KeepArguments;
 use crate::chosen::{WrongArgument, host_named};
 use crate::exit::Exit;
 use crate::source::Source;
@@ -82,6 +83,8 @@ struct WishArguments {
     /// Host of the description that this machine is
     #[arg(long, value_name = "NAME", requires = "system")]
     host: Option<String>,
+    #[command(flatten)]
+    keep: KeepArguments,
     /// Isolation of CPUs
     #[arg(long)]
     profile: ProfileName,
@@ -185,7 +188,9 @@ fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Requ
         ..Requirement::default()
     };
     if let (Some(path), Some(name)) = (&arguments.system, &arguments.host) {
+        let kept = arguments.keep.read()?;
         let source = Source::load(path, arguments.json, Trust::AsKnown)?;
+        let source = source.keeping(kept.as_ref());
         let system = &source.system;
         let host = host_named(system, name)?;
         let plan = source.plan(system, system.run.protected)?;

@@ -315,6 +315,71 @@ fn what_changes_from_one_plan_to_the_next_is_said_with_the_nodes_that_it_concern
     assert!(diff(5).1.contains("old.json: No such file"));
 }
 
+/// Scheduled channels `c0`, `c1`, … from `a` to `b`, with these sizes; of which `left_out` is not.
+fn timetable(sizes: &[u32], left_out: Option<usize>) -> String {
+    let mut text = two_hosts("");
+    for (at, size) in sizes.iter().enumerate().filter(|(at, _)| Some(*at) != left_out) {
+        text += &format!(
+            "[[channel]]\nname = \"c{at}\"\ndestination = \"91:e0:f0:00:fd:{at:02x}\"\n\
+             stream_id = {}\nclass = \"scheduled\"\nsize_octets = {size}\n\
+             interval_ns = 500_000\nfixed_delay_us = 900\ntalker = \"a\"\n\
+             listeners = [\"b\"]\n",
+            at + 100,
+        );
+    }
+    text
+}
+
+#[test]
+fn channels_stay_where_they_were_and_only_what_has_changed_gets_a_new_place() {
+    let system = TestSystem::new(&timetable(&[1_000, 200, 300], None));
+    let description = system.path().join("system.toml");
+    let old = run(&["plan", ".", "--json"], system.path(), 0).stdout;
+    std::fs::write(system.path().join("old.json"), &old).expect("a plan");
+    let plan = |more: &[&str]| {
+        let output = run(&[&["plan", ".", "--json"], more].concat(), system.path(), 0);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        (serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON"), said)
+    };
+    let launch = |plan: &serde_json::Value, name: &str| {
+        let channels = plan["channels"].as_array().expect("channels").iter();
+        channels.clone().find(|it| it["name"] == name).expect("it")["launch"].clone()
+    };
+    let old: serde_json::Value = serde_json::from_slice(&old).expect("JSON");
+    // The first is gone, and one more has come: without --keep the others move to its place.
+    let text = timetable(&[1_000, 200, 300, 400], Some(0));
+    std::fs::write(&description, text).expect("written");
+    let (bare, _) = plan(&[]);
+    assert_ne!(launch(&bare, "c1"), launch(&old, "c1"));
+    let (kept, said) = plan(&["--keep", "old.json"]);
+    assert!(said.contains("onbeat: 3 of 3 channels stay where they were"), "{said}");
+    for name in ["c1", "c2"] {
+        assert_eq!(launch(&kept, name), launch(&old, name));
+    }
+    std::fs::write(system.path().join("new.json"), kept.to_string()).expect("written");
+    let diff = run(&["plan", ".", "--keep", "new.json", "--diff", "new.json"], system.path(), 0);
+    assert!(String::from_utf8_lossy(&diff.stdout).starts_with("0 changed, 0 added"), "{diff:?}");
+    for verb in ["simulate", "run"] {
+        let results = common::results(&[verb, ".", "--keep", "new.json"], system.path(), 0);
+        let results = results.to_string();
+        assert!(results.contains(":\"kept\"") && !results.contains(":\"broken\""), "{results}");
+    }
+    let bounds = common::results(&["bounds", ".", "--keep", "new.json"], system.path(), 0);
+    assert_eq!(bounds["flows"][1]["name"], "c1", "{bounds}");
+    // A channel that has grown gives way; numbers from anywhere do no harm.
+    let text = timetable(&[1_000, 1_200, 300], Some(0));
+    std::fs::write(&description, text).expect("written");
+    let (grown, said) = plan(&["--keep", "old.json"]);
+    assert!(said.contains("onbeat: 2 of 3 channels stay where they were"), "{said}");
+    assert_eq!(launch(&grown, "c2"), launch(&old, "c2"));
+    let wild = old.to_string().replace("\"start_ns\":", "\"start_ns\":922337203685");
+    std::fs::write(system.path().join("old.json"), wild).expect("written");
+    assert!(plan(&["--keep", "old.json"]).1.contains("onbeat: 1 of 3"));
+    std::fs::write(system.path().join("old.json"), "{}").expect("written");
+    let output = run(&["simulate", ".", "--keep", "old.json"], system.path(), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("old.json: it is no plan"));
+}
+
 #[test]
 fn the_page_of_a_plan_is_written_beside_its_table() {
     let lists = "[{ entries = [{ open = [0, 7], interval_ns = 100_000 }] }]";

@@ -507,7 +507,7 @@ impl<'a> Balance<'a> {
 }
 
 /// How long a message takes if it waits nowhere.
-fn least(system: &System, channel: &Channel, to: NodeId, path: &[PortId]) -> Span {
+pub(crate) fn least(system: &System, channel: &Channel, to: NodeId, path: &[PortId]) -> Span {
     let octets = frame::of_channel(channel.stream_data_length());
     let hops = path.iter().map(|port| {
         let link = system.link_of(*port);

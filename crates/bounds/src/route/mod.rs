@@ -27,7 +27,7 @@ pub(crate) struct Routes<'a> {
 type Tree = Vec<Option<PortId>>;
 
 /// The egress ports on the path, the source's first.
-type Path = Vec<PortId>;
+pub(crate) type Path = Vec<PortId>;
 
 /// Who sends to whom, for the words of an error.
 struct Wanted<'a> {
@@ -147,12 +147,12 @@ impl<'a> Routes<'a> {
 }
 
 /// The node at the other end of a port's link.
-fn next(system: &System, port: PortId) -> NodeId {
+pub(crate) fn next(system: &System, port: PortId) -> NodeId {
     system.port(system.port(port).peer).node
 }
 
 /// Whether frames of the VLAN leave the port (802.1Q-2022 8.8.2).
-fn sends(system: &System, port: PortId, vlan: Option<u16>) -> bool {
+pub(crate) fn sends(system: &System, port: PortId, vlan: Option<u16>) -> bool {
     let members = &system.port(port).settings.vlans;
     let (Some(members), Some(vlan)) = (members, vlan) else { return true };
     members.contains(&vlan)

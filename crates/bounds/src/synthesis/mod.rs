@@ -279,6 +279,23 @@ impl<'a> Synthesizer<'a> {
         }
     }
 
+    /// Puts a flow back where it was in an earlier schedule, waiting or not. False if that is not
+    /// right any more, or where others are; nothing has changed then.
+    ///
+    /// # Panics
+    /// As [`Synthesizer::add`].
+    pub fn put_back(&mut self, id: usize, flow: &PeriodicFlow, placed: &Placed) -> bool {
+        assert!(!self.placed.contains_key(&id), "there is a flow {id}");
+        let route = Route::new(self.network, flow);
+        let is_right = route.impossible(flow).is_none()
+            && route.allows(placed)
+            && place::is_free(&route, placed, &mut self.ports);
+        if is_right {
+            self.take(id, route, placed.clone());
+        }
+        is_right
+    }
+
     fn take(&mut self, id: usize, route: Route, placed: Placed) {
         for (port, window, queued) in place::taken(&route, &placed) {
             self.ports[port].windows.insert(id, window);
@@ -312,12 +329,30 @@ pub fn synthesize(
     flows: &[PeriodicFlow],
     waiting: Waiting,
 ) -> Result<Vec<Placed>, Refusal> {
+    synthesize_keeping(network, flows, waiting, &[])
+}
+
+/// The same, where flows stay as they were in an earlier schedule. They are put back in the order
+/// of `kept`, each that is still right there, unless one before it is in its place; only who finds no
+/// place else moves them.
+///
+/// # Errors
+/// As [`synthesize`].
+///
+/// # Panics
+/// As [`Synthesizer::add`].
+pub fn synthesize_keeping(
+    network: &Network,
+    flows: &[PeriodicFlow],
+    waiting: Waiting,
+    kept: &[(usize, Placed)],
+) -> Result<Vec<Placed>, Refusal> {
     if let Some(refusal) = proof::impossible(network, flows) {
         return Err(refusal);
     }
     let mut refusal = None;
     for order in order::orders(flows) {
-        match attempt(network, flows, waiting, &order) {
+        match attempt(network, flows, waiting, kept, &order) {
             Ok(placed) => return Ok(placed),
             Err(found) => refusal = refusal.or(Some(found)),
         }
@@ -330,11 +365,18 @@ fn attempt(
     network: &Network,
     flows: &[PeriodicFlow],
     waiting: Waiting,
+    kept: &[(usize, Placed)],
     order: &[usize],
 ) -> Result<Vec<Placed>, Refusal> {
     let mut synthesizer = Synthesizer::new(network, waiting);
+    for (flow, kept) in kept {
+        synthesizer.put_back(*flow, &flows[*flow], kept);
+    }
     let (mut lacking, mut first) = (VecDeque::new(), None);
     for flow in order {
+        if synthesizer.placed.contains_key(flow) {
+            continue;
+        }
         if let Err(refusal) = synthesizer.add(*flow, &flows[*flow]) {
             lacking.push_back(*flow);
             first.get_or_insert(refusal);

@@ -123,6 +123,37 @@ impl Route {
     }
 }
 
+impl Route {
+    /// Whether a flow may be so, as far as it is alone: its numbers may be any.
+    pub(super) fn allows(&self, placed: &Placed) -> bool {
+        let release = placed.release.as_ns();
+        let is_release = (0..self.period).contains(&release)
+            && self.release.is_none_or(|fixed| fixed == release)
+            && placed.queue < self.queues
+            && placed.starts.len() == self.legs.len();
+        is_release
+            && self.legs.iter().zip(&placed.starts).all(|(leg, start)| {
+                let start = start.as_ns();
+                let from = leg.after.map_or(placed.release, |before| placed.starts[before]).as_ns();
+                // First what keeps the rest within 64 bits.
+                (0..self.period + self.deadline.max(0)).contains(&start)
+                    && start % leg.tick == 0
+                    && start >= from + leg.queued[1]
+                    && start + leg.window - (from + leg.queued[0]) <= self.period
+                    && leg.leaf.is_none_or(|[most, _]| start + most - release <= self.deadline)
+            })
+    }
+}
+
+/// Whether the place where a flow was is free.
+pub(super) fn is_free(route: &Route, placed: &Placed, ports: &mut [Port]) -> bool {
+    taken(route, placed).all(|(port, window, queued)| {
+        let port = &mut ports[port];
+        port.windows.conflict(window).is_none()
+            && port.queues[usize::from(placed.queue)].conflict(queued).is_none()
+    })
+}
+
 fn error(network: &Network, port: usize) -> i64 {
     network.ports[port].clock_error.as_ns()
 }

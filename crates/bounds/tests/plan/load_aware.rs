@@ -1,7 +1,7 @@
 //! Load-aware routes, against a search of all paths and against sums over the ports.
 
 use crate::build::Net;
-use onbeat_bounds::{plan, plan_without_bounds};
+use onbeat_bounds::{KeptPlan, plan};
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
@@ -11,6 +11,10 @@ use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets};
 use onbeat_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
+
+fn plan_without_bounds(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
+    onbeat_bounds::plan_without_bounds(system, protected, &KeptPlan::default())
+}
 
 const GIGABIT: u64 = 1_000_000_000;
 

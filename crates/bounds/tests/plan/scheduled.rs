@@ -1,10 +1,11 @@
 //! Scheduled channels: random systems whose gates the plan computes, in the engine, at their
 //! described phases and at any.
 
-use onbeat_bounds::plan;
+use onbeat_bounds::{KeptPlan, PlanDocument, document, plan, plan_and_limits};
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{ChannelId, Class, NodeKind, System};
+use onbeat_model::system::{Channel, ChannelId, Class, NodeKind, System};
 use onbeat_model::time::Span;
+use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_net::{Phases, Simulation, simulate};
 use onbeat_testkit::Random;
 use std::fmt::Write;
@@ -144,7 +145,7 @@ fn frames_of_scheduled_channels_come_in_their_windows_whatever_else_is_sent() {
     for seed in 0..150 {
         let text = description(&mut Random(seed));
         let system = loaded(&text);
-        let is_scheduled = |c: &&onbeat_model::system::Channel| c.class == Class::Scheduled;
+        let is_scheduled = |c: &&Channel| c.class == Class::Scheduled;
         let mut scheduled = system.channels.iter().filter(is_scheduled);
         if scheduled.next().is_none() {
             continue;
@@ -178,6 +179,45 @@ fn frames_of_scheduled_channels_come_in_their_windows_whatever_else_is_sent() {
 fn loaded(text: &str) -> System {
     let loaded = onbeat_description::load("system.toml", text, &mut |_| Err(String::new()));
     loaded.system.unwrap_or_else(|| panic!("{:?}\n{text}", loaded.diagnostics))
+}
+
+/// The plan of a system as a file has it.
+fn written(system: &System, plan: &Plan) -> PlanDocument {
+    let octets = serde_json::to_vec(&document(system, plan)).expect("JSON");
+    PlanDocument::read(&octets).expect("a plan")
+}
+
+#[test]
+fn an_earlier_plan_is_kept_when_a_channel_goes_changes_or_comes_and_its_windows_are_promises() {
+    let (mut all, mut changed, mut held) = (Seen::default(), 0, [0, 0]);
+    for seed in 200..250 {
+        let text = description(&mut Random(seed));
+        let system = loaded(&text);
+        let Ok(before) = plan(&system, true) else { continue };
+        let kept = KeptPlan::new(&system, &written(&system, &before));
+        let (again, _) = plan_and_limits(&system, true, &kept).expect("it was right");
+        assert_eq!(again, before, "seed {seed}\n{text}");
+        // One more, another interval of the second, another size of the last; the first is gone.
+        let earlier = written(&system, &before);
+        let mut system = system;
+        let (name, stream_id) = ("more".to_owned(), StreamId(99));
+        let destination = MacAddress([0x91, 0xe0, 0xf0, 0, 0xfe, 0xaa]);
+        let more = Channel { name, stream_id, destination, ..system.channels[0].clone() };
+        system.channels.remove(0);
+        if let [second, .., last] = &mut system.channels[..] {
+            second.interval = second.interval * 2;
+            last.size = Octets::new(last.size.get() + 100);
+        }
+        system.channels.push(more);
+        let kept = KeptPlan::new(&system, &earlier);
+        let Ok((after, _)) = plan_and_limits(&system, true, &kept) else { continue };
+        changed += 1;
+        let [stay, known] = kept.held(&after);
+        (held[0], held[1]) = (held[0] + stay, held[1] + known);
+        check(seed, &text, &system, &after, &mut all);
+    }
+    println!("{changed} changed systems, {held:?} channels held; {all:?}");
+    assert!(changed > 30 && held[1] > 150 && held[0] * 10 > held[1] * 8, "{changed}, {held:?}");
 }
 
 #[test]

@@ -4,8 +4,9 @@
 
 use crate::build::Net;
 use crate::routes::stream;
-use onbeat_bounds::{plan, plan_for_protocol, plan_without_bounds};
+use onbeat_bounds::{KeptPlan, plan};
 use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
@@ -19,6 +20,10 @@ use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets};
 use onbeat_net::{Engine, Options, join_protocols};
 use onbeat_testkit::Random;
+
+fn plan_for_protocol(system: &System) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    onbeat_bounds::plan_for_protocol(system, &KeptPlan::default())
+}
 
 /// A network of bridges, perhaps with circles, with hosts at them; or two hosts back to back.
 fn draw(seed: u64) -> System {
@@ -176,7 +181,7 @@ struct Count {
 fn compare(seed: u64, count: &mut Count) {
     let system = draw(seed);
     let (plan, warnings) = plan_for_protocol(&system).unwrap_or_else(|e| panic!("{seed}: {e:?}"));
-    let strict = plan_without_bounds(&system, true);
+    let strict = onbeat_bounds::plan_without_bounds(&system, true, &KeptPlan::default());
     assert_eq!(strict.is_ok(), warnings.is_empty(), "seed {seed}");
     let (engine, observed) = by_protocol(&system, &plan, seed, Span::from_s(25));
     let place = |id: ChannelId| format!("seed {seed}, channel {}", system.channel(id).name);

@@ -8,9 +8,10 @@ use check::{check, check_gates, confirm};
 use generate::{Instance, Periods, Topology, any, published, published_set};
 use onbeat_bounds::synthesis::{
     Egress, FlowHop, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer, Waiting,
-    gate_lists, synthesize,
+    gate_lists, synthesize, synthesize_keeping,
 };
 use onbeat_model::time::Span;
+use onbeat_testkit::Random;
 
 /// What became of an instance; panics where something is wrong.
 fn judged(instance: &Instance) -> Result<Vec<Placed>, Refusal> {
@@ -112,6 +113,64 @@ fn who_is_added_or_taken_out_moves_no_other() {
         placed[id] = synthesizer.add(id, &flow).expect("where it was there is room");
     }
     check(&network, &flows, &placed, Waiting::Allowed).expect("a schedule");
+}
+
+#[test]
+fn who_is_kept_stays_where_there_is_room_and_what_is_kept_is_not_believed() {
+    let (mut unmoved, mut moved, mut refused) = (0, 0, 0);
+    for seed in 0..120 {
+        let Instance { name, network, mut flows, .. } = any(seed);
+        let Ok(before) = synthesize(&network, &flows, Waiting::Allowed) else { continue };
+        let mut kept: Vec<_> = before.iter().cloned().enumerate().collect();
+        let all = synthesize_keeping(&network, &flows, Waiting::None, &kept);
+        assert_eq!(all.as_ref(), Ok(&before), "{name}");
+        let mut random = Random(seed);
+        let at = random.below(flows.len() as u64) as usize;
+        match random.below(3) {
+            0 => flows[at].period = flows[at].period * 2,
+            1 => flows[at].hops.iter_mut().for_each(|hop| hop.occupies = hop.occupies * 2),
+            _ => flows[at].deadline = flows[at].deadline * 3,
+        }
+        kept.remove(at);
+        if random.percent(70) {
+            kept.push((at, nonsense(&mut random, &before[at])));
+        }
+        let mut room = Synthesizer::new(&network, Waiting::Allowed);
+        let others = (0..flows.len()).filter(|other| *other != at);
+        others.for_each(|id| assert!(room.put_back(id, &flows[id], &before[id]), "{name}"));
+        let is_room = room.add(at, &flows[at]).is_ok();
+        match synthesize_keeping(&network, &flows, Waiting::Allowed, &kept) {
+            Ok(after) => {
+                check(&network, &flows, &after, Waiting::Allowed)
+                    .unwrap_or_else(|why| panic!("{name}: {why}"));
+                let mut others = (0..flows.len()).filter(|other| *other != at);
+                match others.all(|other| after[other] == before[other]) {
+                    true => unmoved += 1,
+                    false => moved += 1,
+                }
+                let mut others = (0..flows.len()).filter(|other| *other != at);
+                assert!(!is_room || others.all(|other| after[other] == before[other]), "{name}");
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    println!("{unmoved} without a move, {moved} with, {refused} refused");
+    assert!(unmoved > 50 && moved + refused > 0, "{unmoved}, {moved}, {refused}");
+}
+
+/// Perhaps right, perhaps not, perhaps from a file that somebody wrote by hand.
+fn nonsense(random: &mut Random, placed: &Placed) -> Placed {
+    let mut wrong = placed.clone();
+    let any = |random: &mut Random| {
+        Span::from_ns(random.one_of(&[0, -1, 1, 12_345, i64::MAX, i64::MIN, 1 << 40]))
+    };
+    match random.below(4) {
+        0 => wrong.release = any(random),
+        1 => wrong.queue = random.below(256) as u8,
+        2 => wrong.starts.truncate(random.below(3) as usize),
+        _ => wrong.starts.iter_mut().for_each(|start| *start = any(random)),
+    }
+    wrong
 }
 
 fn egress() -> Egress {

@@ -128,7 +128,11 @@ impl Model {
         // A federation's talkers wait for no protocol.
         system.run.reservation = ReservationMode::Plan;
         onbeat_net::gptp::synchronise(&mut system).map_err(|found| wrong(&found))?;
-        let planned = onbeat_bounds::plan_and_limits(&system, system.run.protected);
+        let planned = onbeat_bounds::plan_and_limits(
+            &system,
+            system.run.protected,
+            &onbeat_bounds::KeptPlan::default(),
+        );
         let (plan, found) = planned.map_err(|found| wrong(&found))?;
         source::show(&read.sources, &found);
         Ok((federation, system, plan))
