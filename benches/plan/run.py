@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""How long `onbeat check` takes: processor seconds and memory of the whole command, with bounds and without.
+"""How long `onbeat check` takes, with bounds and without; and how long `onbeat plan` takes for scheduled channels:
+processor seconds and memory of the whole command.
 
-Makes the systems, and prints one line for each; writes target/plan/result.json.
+Makes the systems, and prints one line for each; writes target/plan/result.json and target/plan/growth.svg.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
+
+from chart import chart
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
@@ -73,10 +77,62 @@ def systems(quick: bool) -> dict[str, str]:
     return all_of_them
 
 
-def taken(onbeat: str, file: Path, arguments: list[str]) -> tuple[float, float]:
-    """Processor seconds and MiB of one check; none is run twice, as none of this is short of work."""
-    command = [onbeat, "check", str(file), *arguments]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+# Scheduled channels and bridges.
+SIZES = [(100, 16), (1_000, 100), (5_000, 400), (10_000, 900), (20_000, 900), (45_000, 1_000)]
+
+
+def timetable(channels: int, bridges: int) -> list[str]:
+    """Bridges that are joined in two random circles, each with a host; scheduled channels between any two hosts,
+    in frames of about 100 to 500 octets. First what is there without channels, then one text for each of these."""
+    dice = random.Random(channels)
+    names, hosts = [f"b{at}" for at in range(bridges)], [f"h{at}" for at in range(bridges)]
+    lines = ["format = 1", 'name = "plan"', 'routing = "load-aware"', *HEAD[2:]]
+    for name in names:
+        lines += ["[[bridge]]", f'name = "{name}"', "forwarding_ns = 2000"]
+    lines += nodes("host", hosts)
+    joined = set()
+    for _ in range(2):
+        circle = dice.sample(range(bridges), bridges)
+        joined |= {tuple(sorted(pair)) for pair in zip(circle, circle[1:] + circle[:1], strict=True)}
+    for one, other in sorted(joined):
+        lines += link(f"b{one}", f"b{other}", 1000)
+    for host, name in zip(hosts, names, strict=True):
+        lines += link(host, name, 1000)
+    texts = ["\n".join(lines) + "\n"]
+    for at in range(channels):
+        talker, listener = dice.sample(hosts, 2)
+        interval_us = dice.choice([500, 1000, 2000, 4000])
+        lines = ["[[channel]]", f'name = "c{at}"', 'class = "scheduled"', f"stream_id = {at + 1}"]
+        lines += [f'destination = "91:e0:f0:{at >> 16:02x}:{at >> 8 & 255:02x}:{at & 255:02x}"']
+        lines += [f"size_octets = {dice.randrange(60, 460)}", f"interval_ns = {interval_us}_000"]
+        lines += [f"fixed_delay_us = {interval_us}", f'talker = "{talker}"', f'listeners = ["{listener}"]']
+        texts.append("\n".join(lines) + "\n")
+    return texts
+
+
+def growth(onbeat: str, place: Path, sizes: list[tuple[int, int]]) -> list[dict[str, float]]:
+    """`onbeat plan` for more and more scheduled channels; then, with all but the last of them planned, that one."""
+    print(f"\n{'scheduled channels, bridges':50} {'s':>8} {'MiB':>6} {'one more, s':>15} {'MiB':>6}")
+    rows = []
+    for channels, bridges in sizes:
+        texts = timetable(channels, bridges)
+        before, after, plan = (place / name for name in ("before.toml", "system.toml", "plan.json"))
+        before.write_text("".join(texts[:-1]))
+        after.write_text("".join(texts))
+        with plan.open("w") as file:
+            taken([onbeat, "plan", str(before), "--json"], file)
+        whole = taken([onbeat, "plan", str(after), "--json"])
+        one = taken([onbeat, "plan", str(after), "--json", "--keep", str(plan)])
+        row = {"channels": channels, "bridges": bridges, "plan_s": whole[0], "plan_mib": whole[1]}
+        rows.append(row | {"one_s": one[0], "one_mib": one[1]})
+        name = f"{channels:,}, {bridges:,}"
+        print(f"{name:50} {whole[0]:8.3f} {whole[1]:6.0f} {one[0]:15.3f} {one[1]:6.0f}", flush=True)
+    return rows
+
+
+def taken(command: list[str], output: IO[str] | int = subprocess.DEVNULL) -> tuple[float, float]:
+    """Processor seconds and MiB of a command; none is run twice, as none of this is short of work."""
+    child = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     if status != 0:
         raise SystemExit(f"{command} failed: {status}")
@@ -95,9 +151,13 @@ def main() -> int:
     for name, text in systems(arguments.quick).items():
         file = place / "system.toml"
         file.write_text(text)
-        bounds, routes = (taken(arguments.onbeat, file, flags) for flags in ([], ["--no-bounds"]))
+        check = [arguments.onbeat, "check", str(file)]
+        bounds, routes = taken(check), taken([*check, "--no-bounds"])
         results[name] = {"bounds_s": bounds[0], "bounds_mib": bounds[1], "routes_s": routes[0], "routes_mib": routes[1]}
         print(f"{name:50} {bounds[0]:8.3f} {bounds[1]:6.0f} {routes[0]:15.3f} {routes[1]:6.0f}", flush=True)
+    rows = growth(arguments.onbeat, place, SIZES[: 4 if arguments.quick else None])
+    (place / "growth.svg").write_text(chart(rows))
+    results |= {f"{row['channels']:,.0f} scheduled channels": row for row in rows}
     (place / "result.json").write_text(json.dumps(results, indent=2) + "\n")
     return 0
 

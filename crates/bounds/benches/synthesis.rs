@@ -27,10 +27,11 @@ fn main() {
             "256, waiting {waiting:?}: {solved} solved, {proven} proven, {open} open in {time:.2} s"
         );
     }
-    for (streams, bridges) in
-        [(100, 16), (1_000, 100), (5_000, 400), (10_000, 900), (45_000, 1_000)]
-    {
-        let instance = published(1, streams, bridges, Topology::Mesh, Periods::Sparse);
+    let sizes = [(100, 16), (1_000, 100), (5_000, 400), (10_000, 900), (45_000, 1_000)];
+    let both = |size| [(size, Topology::Mesh), (size, Topology::Random)];
+    let both = sizes.into_iter().flat_map(both);
+    for ((streams, bridges), topology) in both {
+        let instance = published(1, streams, bridges, topology, Periods::Sparse);
         let hops: usize = instance.flows.iter().map(|flow| flow.hops.len()).sum();
         let begun = Instant::now();
         let result = synthesize(&instance.network, &instance.flows, Waiting::Allowed);
@@ -40,6 +41,7 @@ fn main() {
             Err(refusal) if refusal.is_proven => format!("infeasible: {:.60?}", refusal.why),
             Err(refusal) => format!("open: {:.60?}", refusal.why),
         };
-        println!("{streams} streams, {bridges} bridges, {hops} hops: {time:.3} s, {what:.90}");
+        let network = format!("{streams} streams, {bridges} bridges, {topology:?}, {hops} hops");
+        println!("{network}: {time:.3} s, {what:.90}");
     }
 }

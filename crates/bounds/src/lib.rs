@@ -3,6 +3,7 @@
 //! Pure: the same system gives the same plan. `docs/bounds.md` derives every formula.
 
 mod analysis;
+mod deadlines;
 mod difference;
 mod document;
 pub mod fifo;
@@ -29,7 +30,7 @@ use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
 use onbeat_model::port::QUEUES;
-use onbeat_model::system::{Chain, ChannelId, Routing, System};
+use onbeat_model::system::{Chain, ChannelId, Class, IdleSlopes, Routing, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
@@ -83,6 +84,10 @@ pub fn plan_and_limits(
         let (found, cut_short) = bound(system, &mut plan);
         errors.extend(found);
         limits = cut_short;
+    }
+    let is_free = system.idle_slopes == IdleSlopes::Deadline && !srp::is_used(system);
+    if errors.is_empty() && is_free {
+        limits = deadlines::meet(system, &mut plan).unwrap_or(limits);
     }
     if errors.is_empty() { Ok((plan, limits)) } else { Err(errors) }
 }
@@ -297,9 +302,15 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 system.node(*listener).name,
                 channel.fixed_delay,
             );
-            Diagnostic::error(codes::LATE, message, channel.origin, "may be late")
-                .warning()
-                .help("raise the fixed delay, or reduce the delays that `onbeat plan` lists")
+            Diagnostic::error(codes::LATE, message, channel.origin, "may be late").warning().help(
+                match (system.idle_slopes, channel.class) {
+                    (IdleSlopes::Rate, Class::A | Class::B) => {
+                        "raise the fixed delay, reduce the delays that `onbeat plan` lists, or let \
+                         the plan raise idleSlopes (`idle_slopes = \"deadline\"`)"
+                    }
+                    _ => "raise the fixed delay, or reduce the delays that `onbeat plan` lists",
+                },
+            )
         })
     });
     let missed = system.chains.iter().zip(&plan.chains).filter_map(|(chain, bound)| {

@@ -192,7 +192,7 @@ fn sum(a: BitRate, b: BitRate) -> BitRate {
 }
 
 /// How much of a port's rate classes A and B may reserve together.
-fn percent(system: &System, port: PortId) -> u32 {
+pub(crate) fn percent(system: &System, port: PortId) -> u32 {
     match (0..QUEUES).any(|queue| is_set(system, port, queue)) {
         true => 100,
         false => DELTA_BANDWIDTH_PERCENT.iter().sum(),

@@ -90,6 +90,7 @@ fn check(
     let manifest = manifest.as_ref().map(|path| read_manifest(path, read, sources, sink));
     let name = rest::system_name(&tables.head, sink);
     let routing = tables.head.raw.routing.as_ref().map(|it| it.value).unwrap_or_default();
+    let idle_slopes = tables.head.raw.idle_slopes.as_ref().map(|it| it.value).unwrap_or_default();
     let mut nodes = nodes::check(&tables, sink);
     let (mut ports, links) = topology::check(&tables.links, &mut nodes, sink);
     let port_names = ports::PortNames::new(&nodes, &ports);
@@ -126,6 +127,7 @@ fn check(
         noise,
         tcp: tcp.list,
         routing,
+        idle_slopes,
         synchronisation,
         streams: streams.list,
         faults,

@@ -5,7 +5,7 @@ use super::at::At;
 use onbeat_model::binding::ValueType;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
-use onbeat_model::system::{Quantity, ReservationMode, Routing, StampKind, TimeMode};
+use onbeat_model::system::{IdleSlopes, Quantity, ReservationMode, Routing, StampKind, TimeMode};
 use onbeat_model::time::ClockError;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -50,6 +50,9 @@ pub(super) struct File {
     /// Which paths channels take: `shortest`, or `load-aware` where these overload a port;
     /// `shortest` by default.
     pub(super) routing: Option<At<Routing>>,
+    /// What idleSlopes are chosen for: `rate`, or also `deadline` where fixed delays need more;
+    /// `rate` by default.
+    pub(super) idle_slopes: Option<At<IdleSlopes>>,
     /// How to run when nothing else is asked for.
     run: Option<Run>,
     /// Named variations of `[run]`.

@@ -81,6 +81,8 @@ pub struct System {
     pub tcp: Vec<TcpFlow>,
     /// Which paths channels take.
     pub routing: Routing,
+    /// What the plan chooses idleSlopes for.
+    pub idle_slopes: IdleSlopes,
     /// Clocks that gPTP keeps together, if it does.
     pub synchronisation: Option<Synchronisation>,
     /// Modelled traffic that no program writes.
@@ -122,6 +124,7 @@ impl System {
             noise: Vec::new(),
             tcp: Vec::new(),
             routing: Routing::Shortest,
+            idle_slopes: IdleSlopes::Rate,
             synchronisation: None,
             streams: Vec::new(),
             faults: Vec::new(),
@@ -618,6 +621,18 @@ pub enum Routing {
     Shortest,
     /// Where these overload a port, some take other paths.
     LoadAware,
+}
+
+/// What the idleSlopes of classes A and B are chosen for, where the description sets none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleSlopes {
+    /// What the channels send.
+    #[default]
+    Rate,
+    /// Also that messages are in time: greater ones, where the bounds exceed fixed delays.
+    Deadline,
 }
 
 /// Who makes the reservations of a protected run.

@@ -333,8 +333,8 @@ pub fn synthesize(
 }
 
 /// The same, where flows stay as they were in an earlier schedule. They are put back in the order
-/// of `kept`, each that is still right there, unless one before it is in its place; only who finds no
-/// place else moves them.
+/// of `kept`, each that is still right there, unless one before it is in its place; only who finds
+/// no place else moves them.
 ///
 /// # Errors
 /// As [`synthesize`].

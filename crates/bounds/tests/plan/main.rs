@@ -4,6 +4,7 @@
 mod admission;
 mod bounds;
 mod build;
+mod deadlines;
 mod document;
 mod engine;
 mod load_aware;

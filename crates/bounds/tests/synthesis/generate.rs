@@ -4,7 +4,7 @@
 use onbeat_bounds::synthesis::{Egress, FlowHop, Network, PeriodicFlow, Waiting};
 use onbeat_model::time::Span;
 use onbeat_testkit::Random;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// How bridges are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +13,13 @@ pub(crate) enum Topology {
     Ring,
     Tree,
     Mesh,
+    /// Two circles in which the bridges are in random orders.
+    Random,
 }
 
 impl Topology {
-    pub(crate) const ALL: [Self; 4] = [Self::Line, Self::Ring, Self::Tree, Self::Mesh];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Line, Self::Ring, Self::Tree, Self::Mesh, Self::Random];
 }
 
 /// Periods in microseconds.
@@ -56,8 +59,14 @@ impl Graph {
     pub(crate) fn new(random: &mut Random, topology: Topology, bridges: usize) -> Self {
         let mut graph = Self { links: Vec::new(), out: vec![Vec::new(); 2 * bridges], bridges };
         let width = bridges.isqrt().max(2);
+        for _ in 0..2 * usize::from(topology == Topology::Random) {
+            let mut circle: Vec<usize> = (0..bridges).collect();
+            circle.sort_by_cached_key(|_| random.draw());
+            (0..bridges).for_each(|at| graph.join(circle[at], circle[(at + 1) % bridges]));
+        }
         for bridge in 1..bridges {
             match topology {
+                Topology::Random => {}
                 Topology::Line | Topology::Ring => graph.join(bridge, bridge - 1),
                 Topology::Tree => graph.join(bridge, random.index(bridge)),
                 // A grid.
@@ -92,13 +101,13 @@ impl Graph {
     /// The shortest paths from an end station to others, as a tree: each link with the one before.
     pub(crate) fn tree(&self, from: usize, to: &[usize]) -> Vec<(usize, Option<usize>)> {
         let start = self.bridges + from;
-        let mut by: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut by = vec![None; self.out.len()];
         let mut open = VecDeque::from([start]);
         while let Some(node) = open.pop_front() {
             for link in &self.out[node] {
                 let next = self.links[*link].1;
-                if next != start && !by.contains_key(&next) {
-                    by.insert(next, *link);
+                if next != start && by[next].is_none() {
+                    by[next] = Some(*link);
                     open.push_back(next);
                 }
             }
@@ -108,8 +117,9 @@ impl Graph {
             let mut links = Vec::new();
             let mut node = self.bridges + station;
             while node != start {
-                links.push(by[&node]);
-                node = self.links[by[&node]].0;
+                let link = by[node].expect("all stations are joined");
+                links.push(link);
+                node = self.links[link].0;
             }
             let mut before = None;
             for link in links.into_iter().rev() {

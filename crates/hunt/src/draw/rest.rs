@@ -29,6 +29,10 @@ impl Draft<'_> {
             let routing = self.dice.one(&["load-aware", "load-aware", "shortest"]);
             self.root.insert("routing".into(), json!(routing));
         }
+        if self.chance(40) {
+            let slopes = self.dice.one(&["deadline", "deadline", "rate"]);
+            self.root.insert("idle_slopes".into(), json!(slopes));
+        }
     }
 
     fn duration(&mut self, run: &mut Table, kind: &str) {
