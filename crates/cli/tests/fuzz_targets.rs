@@ -19,6 +19,8 @@ mod federate;
 mod frame;
 #[path = "../../../fuzz/fuzz_targets/gptp.rs"]
 mod gptp;
+#[path = "../../../fuzz/fuzz_targets/import.rs"]
+mod import;
 #[path = "../../../fuzz/fuzz_targets/integrity.rs"]
 mod integrity;
 #[path = "../../../fuzz/fuzz_targets/keys.rs"]
@@ -101,6 +103,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("federate", |input| federate::fuzz(Input::of(input))),
         ("frame", |input| frame::fuzz(Input::of(input))),
         ("gptp", |input| gptp::fuzz(Input::of(input))),
+        ("import", |input| import::fuzz(Input::of(input))),
         ("integrity", |input| integrity::fuzz(Input::of(input))),
         ("keys", |input| keys::fuzz(Input::of(input))),
         ("lf", |input| lf::fuzz(Input::of(input))),
@@ -144,7 +147,10 @@ fn collect(directory: &Path, paths: &mut Vec<std::path::PathBuf>) {
         let ending = path.extension().and_then(|ending| ending.to_str());
         match path.is_dir() {
             true => collect(&path, paths),
-            false if ending.is_some_and(|it| ["c", "h", "lf", "toml"].contains(&it)) => {
+            false
+                if ending
+                    .is_some_and(|it| ["c", "csv", "graphml", "h", "lf", "toml"].contains(&it)) =>
+            {
                 paths.push(path);
             }
             false => {}

@@ -9,6 +9,7 @@ mod at;
 mod channels;
 mod faults;
 pub(crate) mod fields;
+pub mod import;
 pub mod lf;
 pub mod manifest;
 pub(crate) mod names;

@@ -28,6 +28,10 @@ impl Sink {
             self.list.push(diagnostic);
         }
     }
+    /// Whether one more is dropped.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= limits::DIAGNOSTICS
+    }
     /// Whether nothing is wrong.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -3,6 +3,7 @@
 
 mod description;
 mod editors;
+mod import;
 mod lf;
 mod lf_elaboration;
 mod lf_random;

@@ -238,6 +238,23 @@ areas! {
         /// A declared rate below what a model may send.
         SLOW = "OB1521", "a channel is slower than its writers";
     }
+    /// What is wrong with the files of other tools.
+    import {
+        /// The text has not the form of its kind.
+        SYNTAX = "OB1601", "a file to import cannot be read";
+        /// A column is missing.
+        COLUMN = "OB1602", "a column of a file to import is missing";
+        /// A value that cannot be used.
+        VALUE = "OB1603", "a value of a file to import cannot be used";
+        /// Something that is there twice.
+        DUPLICATE = "OB1604", "a duplicate in a file to import";
+        /// A file is larger than the limits.
+        TOO_LARGE = "OB1605", "a file to import is too large";
+        /// Something has no counterpart in a description.
+        NOT_SAID = "OB1606", "a description cannot say something of a file to import";
+        /// A value was made safe.
+        ROUNDED = "OB1607", "a value of a file to import was changed to the safe side";
+    }
     /// What is wrong with what is promised.
     plan {
         /// A port is overloaded.
