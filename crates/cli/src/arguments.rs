@@ -158,6 +158,16 @@ not errors: the exit code is 0, or 6 if nothing is proven beyond the computed it
 Given several systems, shows whether each keeps the times that it has alone (0), or what disturbs
 them (3); 6 if that is not proven, or if one alone has times without a bound.")]
     Tfg(TfgArguments),
+    /// Writes a description of other tools' networks and streams
+    #[command(after_help = "Examples:
+  onbeat import topology.csv --streams streams.csv -o system.toml
+  onbeat import topology.csv --streams streams.csv --size payload > system.toml
+  onbeat import Abilene.graphml --rate-mbps 1000 --forwarding-ns 3000 -o system.toml
+  onbeat import Abilene.graphml --add-hosts --streams streams.csv -o system.toml
+
+Reads the CSV files of the scheduling benchmark tsnkit (Xue et al., RTAS 2024), and GraphML.
+What a description cannot say is a warning (docs/import.md).")]
+    Import(crate::import::ImportArguments),
     /// Reads models in Lingua Franca
     Lf {
         #[command(subcommand)]

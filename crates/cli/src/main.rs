@@ -12,6 +12,7 @@ mod completions;
 mod deploy;
 mod doctor;
 mod exit;
+mod import;
 mod input;
 mod lf;
 #[cfg(test)]
@@ -52,6 +53,7 @@ fn main() -> std::process::ExitCode {
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Tfg(tfg) => tfg::tfg(tfg),
+        Verb::Import(import) => self::import::import(import),
         Verb::Lf { what } => lf::lf(what),
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Doctor(doctor) => doctor::doctor(doctor),

@@ -51,6 +51,7 @@ mod freertos;
 mod fuzz_targets;
 mod gptp_in_run;
 mod hunt;
+mod import;
 mod infeasible;
 mod install;
 mod interference;

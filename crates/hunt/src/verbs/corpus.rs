@@ -136,7 +136,12 @@ impl Corpus {
         let system = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
         let system = system.context("docs/tasks.md shows a system")?;
         self.add("tasks", [("tasks.toml".to_owned(), file(system))].into());
-        self.add("network", [("network.json".to_owned(), file(NETWORK))].into());
+        let tests = repository.join("crates/description/tests/import");
+        let mut network: Entries = [("network.json".to_owned(), file(NETWORK))].into();
+        for name in ["links.csv", "streams.csv", "graph.graphml"] {
+            network.insert(name.to_owned(), file(&std::fs::read_to_string(tests.join(name))?));
+        }
+        self.add("network", network);
         Ok(())
     }
 

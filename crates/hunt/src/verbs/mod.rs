@@ -122,6 +122,17 @@ pub const VERBS: &[Verb] = &[
         exits: &[0, 1, 2, 3, 5],
     },
     Verb {
+        name: "import",
+        of: "network",
+        ways: &[
+            &["import", "links.csv", "--streams", "streams.csv"],
+            &["import", "links.csv", "--streams", "streams.csv", "--json", "-o", "new.toml"],
+            &["import", "graph.graphml", "--add-hosts", "--streams", "streams.csv"],
+        ],
+        writes: &["new."],
+        exits: &[0, 1, 2, 5],
+    },
+    Verb {
         name: "lf-import",
         of: "model",
         ways: &[
