@@ -7,6 +7,7 @@
 
 mod at;
 mod channels;
+mod devices;
 mod faults;
 pub(crate) mod fields;
 pub mod import;
@@ -123,6 +124,7 @@ fn check(
         nodes: nodes.list,
         ports,
         links,
+        devices: nodes.devices,
         channels: channels.list,
         programs,
         noise,

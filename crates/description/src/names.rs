@@ -108,6 +108,10 @@ impl<Id: Copy> Names<Id> {
         }
         None
     }
+    /// All names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.known.keys().map(String::as_str)
+    }
     /// The thing of that name, and where it is named.
     pub(crate) fn get(&self, name: &str) -> Option<(Id, Origin)> {
         self.known.get(name).copied()

@@ -1,9 +1,11 @@
 //! Hosts and bridges.
 
+use super::devices;
 use super::fields::{Fields, MS, NS};
 use super::names::{Alphabet, Names, check_name};
 use super::parse::{Entry, Tables};
 use super::{At, Sink, codes, limits, raw};
+use onbeat_model::device::Device;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::system::{Bridge, Delay, Host, Node, NodeId, NodeKind, QueueLimits};
 use onbeat_model::time::{ClockError, Span};
@@ -18,6 +20,7 @@ const BRIDGE_QUEUE_OCTETS_DEFAULT: i64 = 512 << 10;
 pub(super) struct Nodes {
     pub(super) list: Vec<Node>,
     pub(super) names: Names<NodeId>,
+    pub(super) devices: BTreeMap<NodeId, Device>,
     pub(super) addresses: BTreeMap<MacAddress, (NodeId, Origin)>,
     /// Which nodes are joined by links: equal numbers. Filled in by the topology's check.
     pub(super) component: Vec<usize>,
@@ -39,6 +42,12 @@ impl Nodes {
             .related(bridge, "the bridge");
         sink.push(wrong);
         None
+    }
+
+    /// What the node is that is added next.
+    fn set_device(&mut self, device: Option<Device>) {
+        let next = NodeId(self.list.len() as u32);
+        self.devices.extend(device.map(|device| (next, device)));
     }
 
     /// Reports that no path leads from one host to another, unless links are missing anyway.
@@ -68,16 +77,20 @@ pub(super) fn check(tables: &Tables, sink: &mut Sink) -> Nodes {
     let mut nodes = Nodes {
         list: Vec::new(),
         names: Names::new("node"),
+        devices: BTreeMap::new(),
         addresses: BTreeMap::new(),
         component: Vec::new(),
         links_complete: true,
     };
+    let devices = devices::check(&tables.devices, sink);
     for entry in &tables.hosts {
         let host = host(entry, &mut nodes, sink);
+        nodes.set_device(devices.find(&entry.raw.device, sink));
         add(&mut nodes, host, &entry.raw.name, sink);
     }
     for entry in &tables.bridges {
         let bridge = bridge(entry, sink);
+        nodes.set_device(devices.find(&entry.raw.device, sink));
         add(&mut nodes, bridge, &entry.raw.name, sink);
     }
     nodes

@@ -48,6 +48,7 @@ pub(super) struct Tables {
     pub(super) run: Option<Entry<raw::Run>>,
     pub(super) synchronisation: Option<Entry<raw::Synchronisation>>,
     pub(super) scenarios: Vec<Entry<raw::Scenario>>,
+    pub(super) devices: Vec<Entry<raw::Device>>,
     pub(super) hosts: Vec<Entry<raw::Host>>,
     pub(super) bridges: Vec<Entry<raw::Bridge>>,
     pub(super) links: Vec<Entry<raw::Link>>,
@@ -71,6 +72,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
         .remove("synchronisation")
         .map(|value| table("synchronisation", "[synchronisation]", value, sink));
     let scenarios = many(&mut root, "scenario", limits::SCENARIOS, sink);
+    let devices = many(&mut root, "device", limits::DEVICES, sink);
     let hosts = many(&mut root, "host", limits::NODES, sink);
     let bridges = many(&mut root, "bridge", limits::NODES, sink);
     let links = many(&mut root, "link", limits::LINKS, sink);
@@ -89,6 +91,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
         run,
         synchronisation,
         scenarios,
+        devices,
         hosts,
         bridges,
         links,

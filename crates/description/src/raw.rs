@@ -3,6 +3,7 @@
 
 use super::at::At;
 use onbeat_model::binding::ValueType;
+use onbeat_model::device::BuiltInDevice;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
 use onbeat_model::system::{IdleSlopes, Quantity, ReservationMode, Routing, StampKind, TimeMode};
@@ -18,6 +19,7 @@ const MONTH_US: i64 = MONTH_NS / 1_000;
 const MONTH_MS: i64 = MONTH_US / 1_000;
 const MONTH_S: i64 = MONTH_MS / 1_000;
 const DELAY_NS: i64 = limits::DELAY.as_ns();
+const TICK_NS: i64 = limits::TICK.as_ns();
 const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
 const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
 const STEP_NS: i64 = limits::CLOCK_STEP.as_ns();
@@ -59,6 +61,8 @@ pub(super) struct File {
     scenario: Option<Vec<Scenario>>,
     /// Clocks that gPTP keeps together.
     synchronisation: Option<Synchronisation>,
+    /// What hosts and bridges can do at most.
+    device: Option<Vec<Device>>,
     /// End stations.
     host: Option<Vec<Host>>,
     /// Bridges.
@@ -194,6 +198,55 @@ pub(super) struct Delay {
     pub(super) histogram: Option<At<Histogram>>,
 }
 
+/// What a device can do at most, at each of its ports: what is left out is unknown, and so not
+/// limited.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Device {
+    /// Unique among devices, and not that of a built-in one: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// A built-in device, whose limits hold where this table has none.
+    pub(super) base: Option<At<BuiltInDevice>>,
+    /// Queues of a port, each for one traffic class.
+    #[schemars(range(min = 1, max = 8))]
+    pub(super) traffic_classes: Option<At<i64>>,
+    /// Queues of a port that may have a credit-based shaper.
+    #[schemars(range(min = 0, max = 8))]
+    pub(super) credit_based_shapers: Option<At<i64>>,
+    /// Whether there are gates.
+    pub(super) gates: Option<At<bool>>,
+    /// Entries of a gate control list.
+    #[schemars(range(min = 1, max = limits::DEVICE_ENTRIES))]
+    pub(super) supported_list_max: Option<At<i64>>,
+    /// Entries of the gate control lists of all ports together.
+    #[schemars(range(min = 1, max = limits::DEVICE_ENTRIES))]
+    pub(super) shared_list_max: Option<At<i64>>,
+    /// How often a gate may open in a cycle.
+    #[schemars(range(min = 1, max = limits::DEVICE_ENTRIES))]
+    pub(super) openings_max: Option<At<i64>>,
+    /// How long a cycle may take, in nanoseconds.
+    #[schemars(range(min = 1, max = MONTH_NS))]
+    pub(super) supported_cycle_max_ns: Option<At<i64>>,
+    /// How long an entry may take, in nanoseconds.
+    #[schemars(range(min = 1, max = MONTH_NS))]
+    pub(super) supported_interval_max_ns: Option<At<i64>>,
+    /// How long an entry has to take at least, in nanoseconds.
+    #[schemars(range(min = 1, max = TICK_NS))]
+    pub(super) interval_min_ns: Option<At<i64>>,
+    /// Base time, cycle and entries are multiples of it, in nanoseconds.
+    #[schemars(range(min = 1, max = TICK_NS))]
+    pub(super) tick_granularity_ns: Option<At<i64>>,
+    /// Whether a frame starts only if it ends before its gate closes.
+    pub(super) length_aware: Option<At<bool>>,
+    /// Whether a bridge may forward a frame before it has all of it.
+    pub(super) cut_through: Option<At<bool>>,
+    /// Whether queues may be preemptable.
+    pub(super) preemption: Option<At<bool>>,
+    /// Whether there is asynchronous traffic shaping.
+    pub(super) asynchronous: Option<At<bool>>,
+}
+
 /// An end station. It has exactly one link.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -201,6 +254,9 @@ pub(super) struct Host {
     /// Unique among hosts and bridges: letters, digits, `-`, `_`.
     #[schemars(required)]
     pub(super) name: Option<At<String>>,
+    /// What it is: a `[[device]]`, or `i210`, `i225`, `lan9662`, `veth`; without, nothing is
+    /// known of its limits.
+    pub(super) device: Option<At<String>>,
     /// Its address; 02:00:00:00 and its number among the hosts by default.
     pub(super) mac: Option<At<String>>,
     /// Error of its clock; none by default.
@@ -230,6 +286,9 @@ pub(super) struct Bridge {
     /// Unique among hosts and bridges: letters, digits, `-`, `_`.
     #[schemars(required)]
     pub(super) name: Option<At<String>>,
+    /// What it is: a `[[device]]`, or `i210`, `i225`, `lan9662`, `veth`; without, nothing is
+    /// known of its limits.
+    pub(super) device: Option<At<String>>,
     /// Error of its clock; none by default.
     pub(super) clock: Option<Clock>,
     /// From a frame's last octet in to its being queued at the port out; 0 by default.

@@ -155,6 +155,8 @@ areas! {
         UNKNOWN_TCP = "OB1071", "an unknown TCP flow";
         /// Published figures of what is not measured of that.
         QUANTITY = "OB1072", "figures of a quantity that is not measured there";
+        /// A device that is not there.
+        UNKNOWN_DEVICE = "OB1073", "an unknown device";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.
@@ -291,6 +293,8 @@ areas! {
         NOT_IN_SYNC = "OB2016", "gPTP cannot synchronise these clocks";
         /// Hosts and bridges cannot make a reservation by protocol.
         NOT_BY_PROTOCOL = "OB2017", "the protocol cannot make a reservation";
+        /// A port or bridge is to do what its device cannot.
+        DEVICE = "OB2018", "a device cannot do what the plan asks of it";
     }
     /// What keeps a run from beginning.
     run {

@@ -10,6 +10,12 @@ pub const FILE_OCTETS: usize = 16 << 20;
 pub const MANIFEST_OCTETS: usize = 1 << 20;
 /// Hosts and bridges.
 pub const NODES: usize = 10_000;
+/// Tables that say what devices can do.
+pub const DEVICES: usize = 1_000;
+/// Entries of gate control lists of a device, as these tables may state them.
+pub const DEVICE_ENTRIES: i64 = 65_536;
+/// The coarsest tick of a device, and its least entry.
+pub const TICK: Span = Span::from_ms(1);
 /// Links. A tree has one less than nodes, a mesh has more.
 pub const LINKS: usize = 10_000;
 /// Channels.

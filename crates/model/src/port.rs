@@ -57,6 +57,18 @@ pub struct GateControl {
     pub length_aware: bool,
 }
 
+impl GateControl {
+    /// When a cycle starts, no earlier than the clock's epoch: the base time, or as many whole
+    /// cycles later as it takes.
+    pub fn base_from_epoch(&self) -> Span {
+        let base = self.base - NetTime::ZERO;
+        match base < Span::ZERO {
+            true => Span::from_ns(base.as_ns().rem_euclid(self.cycle.as_ns())),
+            false => base,
+        }
+    }
+}
+
 /// One state of a port's gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateEntry {

@@ -3,6 +3,7 @@
 //! A [`System`] is only made by the check of `onbeat-description`, so whoever holds one may rely on
 //! what the fields say: every id is in range, every name is unique, the topology is connected.
 
+use crate::device::{Device, DeviceLimits};
 use crate::diagnostic::Origin;
 use crate::graph::Graph;
 use crate::integrity::Integrity;
@@ -12,6 +13,7 @@ use crate::tcp::TcpFlow;
 use crate::time::{ClockError, ClockStep, NetTime, Span};
 use crate::units::{BitRate, MacAddress, Octets, StreamId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -71,6 +73,8 @@ pub struct System {
     pub ports: Vec<Port>,
     /// Full-duplex point-to-point links.
     pub links: Vec<Link>,
+    /// What some nodes are; of all others nothing is known.
+    pub devices: BTreeMap<NodeId, Device>,
     /// Network channels.
     pub channels: Vec<Channel>,
     /// Programs that a run starts.
@@ -119,6 +123,7 @@ impl System {
             nodes: Vec::new(),
             ports: Vec::new(),
             links: Vec::new(),
+            devices: BTreeMap::new(),
             channels: Vec::new(),
             programs: Vec::new(),
             noise: Vec::new(),
@@ -141,6 +146,10 @@ impl System {
     /// The port that `id` points to.
     pub fn port(&self, id: PortId) -> &Port {
         &self.ports[id.index()]
+    }
+    /// What a node's device can do at most.
+    pub fn device_limits(&self, node: NodeId) -> DeviceLimits {
+        self.devices.get(&node).map_or(DeviceLimits::UNKNOWN, |device| device.limits)
     }
     /// The link of a port.
     pub fn link_of(&self, id: PortId) -> &Link {

@@ -51,6 +51,8 @@ pub(super) struct File {
     scenario: Option<Vec<raw::Scenario>>,
     /// As in a description.
     synchronisation: Option<raw::Synchronisation>,
+    /// As in a description.
+    device: Option<Vec<raw::Device>>,
     /// As in a description. Without hosts here and in `topology`, each federate has a host of its
     /// own at one bridge.
     host: Option<Vec<raw::Host>>,
@@ -156,10 +158,11 @@ pub(super) struct Parameter {
 }
 
 /// Tables that go into the description as they are.
-const TAKEN_OVER: [&str; 12] = [
+const TAKEN_OVER: [&str; 13] = [
     "run",
     "scenario",
     "synchronisation",
+    "device",
     "host",
     "bridge",
     "link",

@@ -85,6 +85,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.chains();
     draft.references();
     draft.routing();
+    draft.devices();
     Description { root: draft.root, files: draft.files }
 }
 
@@ -100,6 +101,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.chains();
     draft.references();
     draft.routing();
+    draft.devices();
     Description { root: draft.root, files: draft.files }
 }
 

@@ -35,6 +35,64 @@ impl Draft<'_> {
         }
     }
 
+    /// What nodes are: last, for the same reason.
+    pub(super) fn devices(&mut self) {
+        if !self.chance(25) {
+            return;
+        }
+        let mut names = vec!["i210".to_owned(), "i225".into(), "lan9662".into(), "veth".into()];
+        for number in 0..self.dice.one(&[1, 1, 2]) {
+            let name = format!("d{number}");
+            let mut device = table(json!({ "name": name }));
+            self.device(&mut device);
+            self.push("device", device);
+            names.extend([name.clone(), name]);
+        }
+        let share = self.dice.one(&[20, 60, 100]);
+        for key in ["host", "bridge"] {
+            let mut nodes = self.root.remove(key);
+            let tables = nodes.as_mut().and_then(Value::as_array_mut);
+            for node in tables.into_iter().flatten().filter_map(Value::as_object_mut) {
+                if self.chance(share) {
+                    node.insert("device".into(), json!(self.dice.one(&names)));
+                }
+            }
+            self.root.extend(nodes.map(|nodes| (key.to_owned(), nodes)));
+        }
+    }
+
+    fn device(&mut self, device: &mut Table) {
+        if self.chance(20) {
+            let base = self.dice.one(&["i210", "i225", "lan9662", "veth"]);
+            device.insert("base".into(), json!(base));
+        }
+        let numbers: [(&str, &[i64]); 9] = [
+            ("traffic_classes", &[4, 8, 8]),
+            ("credit_based_shapers", &[2, 8, 8]),
+            ("supported_list_max", &[16, 128, 1_024]),
+            ("shared_list_max", &[64, 1_024]),
+            ("openings_max", &[1, 8, 512]),
+            ("supported_cycle_max_ns", &[10_000_000, 999_999_999]),
+            ("supported_interval_max_ns", &[300_000, 52_428_600, 999_999_999]),
+            ("interval_min_ns", &[8, 500, 1_000]),
+            ("tick_granularity_ns", &[1, 8, 200, 1_000]),
+        ];
+        for (key, usual) in numbers {
+            if self.chance(50) {
+                let usual = json!(self.dice.one(usual));
+                let [least, most] = self.schema.range(&format!("Device.{key}")).clone();
+                let value = if self.chance(94) { usual } else { self.dice.one(&[least, most]) };
+                device.insert(key.into(), value);
+            }
+        }
+        for key in ["gates", "length_aware", "cut_through", "preemption", "asynchronous"] {
+            if self.optional() {
+                let value = self.chance(85);
+                device.insert(key.into(), json!(value));
+            }
+        }
+    }
+
     fn duration(&mut self, run: &mut Table, kind: &str) {
         let (key, usual) = self.dice.one(&[("duration_ms", 20), ("duration_s", 1)]);
         run.insert(key.into(), self.number(&format!("{kind}.{key}"), usual));
