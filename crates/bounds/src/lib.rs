@@ -4,6 +4,7 @@
 
 mod analysis;
 mod deadlines;
+mod device;
 mod difference;
 mod document;
 pub mod fifo;
@@ -53,7 +54,8 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// All that prevents the plan, at once: channels and streams without a path in their VLAN (OB2010),
 /// scheduled channels without a place in the gates (OB2002), overloaded ports (OB2001), streams in
 /// reserved queues (OB2011), ports set to less than a reservation needs (OB2012), what hosts and
-/// bridges cannot reserve by protocol, if that is asked for (OB2017), and, where what is admitted
+/// bridges cannot reserve by protocol, if that is asked for (OB2017), what devices cannot do
+/// (OB2018), and, where what is admitted
 /// can be analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004);
 /// and clocks too far apart for capture times to be rebuilt (OB2007), or messages too long in
 /// flight for it (OB2009).
@@ -224,6 +226,7 @@ fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, V
     }
     let refused = schedule.errors.into_iter().chain(refused);
     let refused = refused.chain(reserve::overloads(system, &plan));
+    let refused = refused.chain(device::refusals(system, &plan));
     let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
     let admitted = refused.is_empty();
     errors.extend(refused);

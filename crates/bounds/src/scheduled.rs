@@ -7,13 +7,14 @@ use crate::synthesis::{
     self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting,
 };
 use onbeat_model::codes::plan as codes;
+use onbeat_model::device::DeviceLimits;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::limits;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Launch, Plan, PortWindow, StreamPlan};
-use onbeat_model::port::{GateControl, GateEntry, PortSettings, QUEUES, Selection};
+use onbeat_model::port::{GateControl, GateEntry, QUEUES, Selection};
 use onbeat_model::stream::Stream;
 use onbeat_model::system::{
-    Channel, ChannelId, Class, Host, NodeId, NodeKind, PortId, System, rate_tolerance,
+    Channel, ChannelId, Class, Host, NodeId, NodeKind, Port, PortId, System, rate_tolerance,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
@@ -109,6 +110,25 @@ fn within(at: i64, interval: Span) -> Span {
     Span::from_ns(at.rem_euclid(interval.as_ns()))
 }
 
+/// Whether a node's ports have no gates. At a host's port frames then leave at their launch times.
+fn has_no_gates(system: &System, node: NodeId) -> bool {
+    system.device_limits(node).gates == Some(false)
+}
+
+/// How long after its launch time a frame is queued at a host's port at most, as far as the plan
+/// counts. A clock that errs reads the launch time a little late. Without gates the frame may find
+/// one of best effort in transmission.
+fn queued_late(system: &System, talker: NodeId) -> Span {
+    let late = match clock_error(system, talker) {
+        Span::ZERO => Span::ZERO,
+        _ => ROUNDING + steering(system, talker),
+    };
+    match (has_no_gates(system, talker), &system.node(talker).ports[..]) {
+        (true, [port]) => late + system.link_of(*port).rate.time_for(LONGEST),
+        _ => late,
+    }
+}
+
 /// The ports, as the synthesis sees them.
 fn network(system: &System) -> Network {
     let errors: Vec<Span> =
@@ -121,16 +141,28 @@ fn network(system: &System) -> Network {
         };
         let latency = link.propagation + forwarding;
         // Who cuts through has a frame before its last bit is there.
-        let earlier = if cuts_through { link.rate.time_for(LONGEST) } else { Span::ZERO };
+        let mut earlier = if cuts_through { link.rate.time_for(LONGEST) } else { Span::ZERO };
+        if has_no_gates(system, port.node) {
+            // Nothing holds a frame until its window opens.
+            earlier += queued_late(system, port.node);
+        }
         Egress {
             latency: [latency - earlier, latency],
             clock_error: errors[port.node.index()],
-            tick: Span::from_ns(1),
+            tick: gate_step(system, port.node),
             queues: 1,
-            entries_max: limits::GATE_ENTRIES,
+            entries_max: system.device_limits(port.node).entries_max(limits::GATE_ENTRIES),
         }
     };
     Network { ports: (0..system.ports.len() as u32).map(|port| egress(PortId(port))).collect() }
+}
+
+/// In what steps gates of a node open and close.
+fn gate_step(system: &System, node: NodeId) -> Span {
+    match has_no_gates(system, node) {
+        true => Span::from_ns(1),
+        false => system.device_limits(node).gate_step(),
+    }
 }
 
 /// For how long the gate of a port is open for one frame.
@@ -138,7 +170,8 @@ pub(crate) fn window(system: &System, channel: &Channel, port: PortId) -> Span {
     let octets = frame::of_channel(channel.stream_data_length());
     let (rate, node) = (system.link_of(port).rate, system.port(port).node);
     let window = by_clock(rate.time_for(frame::on_wire(octets)), &system.node(node).clock);
-    window + steering(system, node)
+    let (window, step) = (window + steering(system, node), gate_step(system, node).as_ns());
+    Span::from_ns((window.as_ns() + step - 1) / step * step)
 }
 
 /// A channel, as the synthesis sees it: from its launch time on.
@@ -162,16 +195,11 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
     let lead = lead(system, channel);
     let received = channel.listeners.iter().map(|to| host(system, *to).stack_rx.max());
     let received = received.max().unwrap_or_default();
-    // A clock that errs reads the launch time a little late.
-    let late = match clock_error(system, channel.talker) {
-        Span::ZERO => Span::ZERO,
-        _ => ROUNDING + steering(system, channel.talker),
-    };
     PeriodicFlow {
         period: channel.interval,
         release: written(system, channel)
             .map(|written| within((written + lead).as_ns(), channel.interval)),
-        ready: [Span::ZERO, late],
+        ready: [Span::ZERO, queued_late(system, channel.talker)],
         deadline: channel.fixed_delay - lead - received,
         jitter: None,
         hops: tree.iter().map(hop).collect(),
@@ -226,13 +254,8 @@ pub(crate) fn schedule(
     let network = network(system);
     let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
     let flows: Vec<PeriodicFlow> = ids.iter().map(flow).collect();
-    let kept = kept_windows(&ids, &flows, kept);
-    let synthesize = |waiting| synthesis::synthesize_keeping(&network, &flows, waiting, &kept);
-    let placed = synthesize(Waiting::None).or_else(|refusal| match refusal.why {
-        // Later windows are not fewer.
-        Obstacle::Entries { .. } => Err(refusal),
-        _ => synthesize(Waiting::Allowed),
-    });
+    let kept = kept_windows(system, &ids, &flows, kept);
+    let placed = place(system, &network, &flows, &kept);
     let placed = match placed {
         Ok(placed) => placed,
         Err(refusal) => {
@@ -250,8 +273,38 @@ pub(crate) fn schedule(
         channels[id.index()].launch = Some(launch(flow, placed, lead));
     }
     let lists = (0..).map(PortId).zip(synthesis::gate_lists(&network, &flows, &placed));
-    let gates = lists.filter_map(|(port, list)| Some((port, gate_control(&list?))));
+    let gates = lists.filter_map(|(port, list)| {
+        let node = system.port(port).node;
+        let limits = system.device_limits(node);
+        (!has_no_gates(system, node)).then_some((port, gate_control(&list?, &limits)))
+    });
     Schedule { gates: gates.collect(), ..Schedule::default() }
+}
+
+/// Whether a frame waits at its talker for a window, where no gate holds it.
+fn is_held(system: &System, flow: &PeriodicFlow, placed: &Placed) -> bool {
+    let talker = system.port(PortId(flow.hops[0].port as u32)).node;
+    has_no_gates(system, talker) && placed.starts[0] > placed.release + flow.ready[1]
+}
+
+/// Places all flows: without waiting in bridges, if that can be found.
+fn place(
+    system: &System,
+    network: &Network,
+    flows: &[PeriodicFlow],
+    kept: &[(usize, Placed)],
+) -> Result<Vec<Placed>, Refusal> {
+    let synthesize = |waiting| synthesis::synthesize_keeping(network, flows, waiting, kept);
+    let refusal = match synthesize(Waiting::None) {
+        // Later windows are not fewer.
+        Err(refusal) if !matches!(refusal.why, Obstacle::Entries { .. }) => refusal,
+        done => return done,
+    };
+    let placed = synthesize(Waiting::Allowed)?;
+    match flows.iter().zip(&placed).any(|(flow, placed)| is_held(system, flow, placed)) {
+        true => Err(refusal),
+        false => Ok(placed),
+    }
 }
 
 fn launch(flow: &PeriodicFlow, placed: &Placed, lead: Span) -> Launch {
@@ -269,13 +322,15 @@ fn launch(flow: &PeriodicFlow, placed: &Placed, lead: Span) -> Launch {
 
 /// Where flows were, first those that have not changed: who has may interfere with them now.
 fn kept_windows(
+    system: &System,
     ids: &[ChannelId],
     flows: &[PeriodicFlow],
     kept: &KeptPlan,
 ) -> Vec<(usize, Placed)> {
     let was = |(flow, id): (usize, &ChannelId)| {
         let (launch, is_same) = kept.launch(*id)?;
-        Some((is_same, (flow, placed(launch, &flows[flow])?)))
+        let placed = placed(launch, &flows[flow])?;
+        (!is_held(system, &flows[flow], &placed)).then_some((is_same, (flow, placed)))
     };
     let (same, changed): (Vec<_>, Vec<_>) =
         ids.iter().enumerate().filter_map(was).partition(|(is_same, _)| *is_same);
@@ -292,18 +347,46 @@ fn placed(launch: &Launch, flow: &PeriodicFlow) -> Option<Placed> {
     Some(Placed { release: launch.at, queue: 0, starts })
 }
 
-fn gate_control(list: &GateList) -> GateControl {
+fn gate_control(list: &GateList, limits: &DeviceLimits) -> GateControl {
     let mask = 1u8 << Class::Scheduled.queue();
-    let entry = |entry: &synthesis::GateState| GateEntry {
-        open: if entry.queue.is_some() { mask } else { !mask },
-        span: entry.span,
-    };
-    GateControl {
-        base: NetTime::ZERO,
-        cycle: list.cycle,
-        entries: list.entries.iter().map(entry).collect(),
-        length_aware: true,
+    let mut entries: Vec<GateEntry> = list
+        .entries
+        .iter()
+        .map(|entry| GateEntry {
+            open: if entry.queue.is_some() { mask } else { !mask },
+            span: entry.span,
+        })
+        .collect();
+    let mut base = NetTime::ZERO;
+    // A state that is cut where the cycle begins opens its gates twice.
+    if let ([first, .., last], Some(_)) = (&mut entries[..], limits.openings_max)
+        && first.open == last.open
+    {
+        last.span += first.span;
+        base = base + first.span - list.cycle;
+        entries.remove(0);
     }
+    if let Some(most) = limits.interval_max {
+        let step = limits.gate_step().as_ns();
+        entries = split(entries, (most.as_ns() / step * step).max(step));
+    }
+    GateControl { base, cycle: list.cycle, entries, length_aware: true }
+}
+
+/// Entries of at most so many nanoseconds, unless these are too many.
+fn split(entries: Vec<GateEntry>, most_ns: i64) -> Vec<GateEntry> {
+    let parts = |entry: &GateEntry| (entry.span.as_ns() + most_ns - 1) / most_ns;
+    if entries.iter().map(parts).fold(0, i64::saturating_add) > limits::GATE_ENTRIES as i64 {
+        return entries;
+    }
+    let split = |entry: &GateEntry| {
+        let (open, whole) = (entry.open, entry.span);
+        (0..parts(entry)).map(move |part| {
+            let left = whole - Span::from_ns(part * most_ns);
+            GateEntry { open, span: left.min(Span::from_ns(most_ns)) }
+        })
+    };
+    entries.iter().flat_map(split).collect()
 }
 
 /// Why the plan can give a channel no windows, whatever the others.
@@ -329,6 +412,9 @@ fn hindrance(
         let message = format!("scheduled channel `{name}`: port {port} has gates of its own");
         let help = "remove the port's `gates`: the plan then computes them";
         return refuse(message, "would need windows there", help);
+    }
+    if let Some(error) = without_gates(system, &tree, streams, channel) {
+        return Some(error);
     }
     let queue = Class::Scheduled.queue();
     let intrudes = |(stream, planned): &(&Stream, &StreamPlan)| {
@@ -362,10 +448,53 @@ fn hindrance(
     None
 }
 
-/// Whether a port's settings leave no room for windows; [`hindrance`] says what of them.
-pub(crate) fn is_barred(settings: &PortSettings) -> bool {
+/// The error for a channel whose frames would need gates that a device does not have: those of a
+/// bridge, or of a host that sends what goes first.
+fn without_gates(
+    system: &System,
+    tree: &[PortId],
+    streams: &[StreamPlan],
+    channel: &Channel,
+) -> Option<Diagnostic> {
     let queue = Class::Scheduled.queue();
-    !settings.gates.is_empty()
+    let goes_first = |node: NodeId| {
+        let is_first = |other: &Channel| other.talker == node && other.reserve;
+        let mut channels = system.channels.iter().filter(|other| is_first(other));
+        let mut streams = system.streams.iter().zip(streams).filter(|(stream, planned)| {
+            let mut ports = planned.paths.iter().flatten().flatten();
+            usize::from(stream.traffic_class) > queue
+                && ports.any(|port| system.port(*port).node == node)
+        });
+        channels.any(|other| other.class.queue() > queue) || streams.next().is_some()
+    };
+    let nodes = tree.iter().map(|port| system.port(*port).node);
+    let mut gateless = nodes.filter(|node| has_no_gates(system, *node));
+    let is_host = |node: NodeId| matches!(system.node(node).kind, NodeKind::Host(_));
+    let node = gateless.find(|node| !is_host(*node) || goes_first(*node))?;
+    let device = system.devices.get(&node)?;
+    let (why, help) = match is_host(node) {
+        true => (
+            ", and frames of higher classes may delay its",
+            "send nothing of a class above queue 5 from there, or use a device with gates",
+        ),
+        false => ("", "use a device with gates"),
+    };
+    let message = format!(
+        "scheduled channel `{}`: device `{}` of `{}` has no gates{why}",
+        channel.name,
+        device.name,
+        system.node(node).name,
+    );
+    let error = Diagnostic::error(codes::DEVICE, message, channel.origin, "needs windows there");
+    Some(error.help(help).related(device.origin, "the device"))
+}
+
+/// Whether a port's device and settings leave no room for windows; [`hindrance`] says why.
+pub(crate) fn is_barred(system: &System, port: &Port) -> bool {
+    let (queue, settings) = (Class::Scheduled.queue(), &port.settings);
+    let is_bridge = matches!(system.node(port.node).kind, NodeKind::Bridge(_));
+    (is_bridge && has_no_gates(system, port.node))
+        || !settings.gates.is_empty()
         || settings.selection[queue] != Selection::StrictPriority
         || settings.preemptable >> queue & 1 == 1
 }
@@ -426,6 +555,18 @@ fn obstacle(
             ),
             "send less, or use a faster link",
         ),
+        Obstacle::Tick { hop } => {
+            let node = system.port(PortId(flows[refusal.flow].hops[*hop].port as u32)).node;
+            (
+                format!(
+                    "at port {} gates open and close in steps of {}, of which its interval is no \
+                     multiple",
+                    at(*hop),
+                    gate_step(system, node),
+                ),
+                "use an interval that is a multiple, or another device",
+            )
+        }
         Obstacle::Period { hop } => (
             format!("its window at port {} is as long as its interval", at(*hop)),
             "raise its interval, or use better clocks",
@@ -448,7 +589,8 @@ fn obstacle(
                 Some(entries) => entries.to_string(),
                 None => "too many".to_owned(),
             };
-            let (port, most) = (label(*port), limits::GATE_ENTRIES);
+            let device = system.device_limits(system.port(PortId(*port as u32)).node);
+            let (port, most) = (label(*port), device.entries_max(limits::GATE_ENTRIES));
             (
                 format!(
                     "the gate control list of port {port} would have {entries} entries, of at \
@@ -513,7 +655,12 @@ fn bound(
             span: late,
         });
     }
-    let on_the_way = at - launch.at - errors + receives.stack_rx.min();
+    // Only gates hold a frame that is early.
+    let early_start = match last == channel.talker && has_no_gates(system, last) {
+        true => queued_late(system, last),
+        false => Span::ZERO,
+    };
+    let on_the_way = at - launch.at - errors - early_start + receives.stack_rx.min();
     let best = least_wait(system, channel) + on_the_way - early;
     Bound { terms, best: best.max(Span::ZERO) }
 }

@@ -359,7 +359,9 @@ impl<'a> Balance<'a> {
                 let interval = channel.interval.as_ns() as u128;
                 // Each window is followed by a gap.
                 let entries = self.cycle_ns.map_or(0, |cycle| 2 * cycle.div_ceil(interval));
-                let of_list = entries * u128::from(FULL) / limits::GATE_ENTRIES as u128;
+                let node = self.system.port(port).node;
+                let most = self.system.device_limits(node).entries_max(limits::GATE_ENTRIES);
+                let of_list = entries * u128::from(FULL) / most as u128;
                 let of_time = window * u128::from(FULL) / interval;
                 load.windows += within_bounds(of_list.max(of_time));
                 2
@@ -537,7 +539,7 @@ fn barred(system: &System, streams: &[StreamPlan]) -> Vec<[bool; 3]> {
     let classes = [Class::A, Class::B, Class::Scheduled];
     let by_settings = |port: &Port| {
         classes.map(|class| match class {
-            Class::Scheduled => scheduled::is_barred(&port.settings),
+            Class::Scheduled => scheduled::is_barred(system, port),
             _ => port.settings.selection[class.queue()] == Selection::Asynchronous,
         })
     };

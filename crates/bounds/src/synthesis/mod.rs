@@ -93,8 +93,8 @@ pub enum Waiting {
 ///
 /// For hop *k* of flow *f* at port *p* with clock error *e*, all modulo the period *T* of the flow:
 ///
-/// 1. *start* is a multiple of the tick of *p*; the window is as long as *occupies*, rounded up to
-///    ticks.
+/// 1. *start* and *T* are multiples of the tick of *p*; the window is as long as *occupies*,
+///    rounded up to ticks.
 /// 2. At the talker a frame is queued from *release + ready\[0\]* to *release + ready\[1\]*; its
 ///    window begins no earlier than the latter. *release* is in *\[0, T)*.
 /// 3. Behind hop *j* at port *q* it is queued from *start_j + sent_j + latency_q\[0\] − e_q − e_p*
@@ -153,6 +153,11 @@ pub enum Obstacle {
         /// The flows that have windows there.
         flows: Vec<usize>,
     },
+    /// Its period is no multiple of the tick of a port: its windows would not be, either.
+    Tick {
+        /// Where.
+        hop: usize,
+    },
     /// Its window, or its time in a queue, is as long as its period.
     Period {
         /// Where.
@@ -190,7 +195,9 @@ impl Obstacle {
             | Self::Pair { port, .. }
             | Self::Occupied { port, .. }
             | Self::Entries { port, .. } => Some(*port),
-            Self::Path { .. } | Self::Jitter { .. } | Self::Period { .. } => None,
+            Self::Path { .. } | Self::Jitter { .. } | Self::Tick { .. } | Self::Period { .. } => {
+                None
+            }
         }
     }
 }

@@ -118,6 +118,10 @@ impl Route {
                 return Some(Obstacle::Jitter { hop, varies });
             }
         }
+        let is_odd = |leg: &Leg| self.period % leg.tick != 0;
+        if let Some(hop) = self.legs.iter().position(is_odd) {
+            return Some(Obstacle::Tick { hop });
+        }
         let is_long = |leg: &Leg| leg.window + leg.queued[1] - leg.queued[0] > self.period;
         self.legs.iter().position(is_long).map(|hop| Obstacle::Period { hop })
     }

@@ -5,6 +5,7 @@ mod admission;
 mod bounds;
 mod build;
 mod deadlines;
+mod devices;
 mod document;
 mod engine;
 mod load_aware;

@@ -12,10 +12,10 @@ use std::fmt::Write;
 
 /// What was seen over all systems.
 #[derive(Debug, Default)]
-struct Seen {
+pub(crate) struct Seen {
     planned: u32,
     refused: u32,
-    latencies: u32,
+    pub(crate) latencies: u32,
     /// Of them: 95 % of their bound or more. Stacks are not always slow.
     near: u32,
     erring_clocks: u32,
@@ -48,7 +48,7 @@ fn delay(random: &mut Random) -> String {
 }
 
 /// A tree of bridges with hosts; scheduled channels among others.
-fn description(random: &mut Random) -> String {
+pub(crate) fn description(random: &mut Random) -> String {
     let mut text =
         "format = 1\nname = \"cell\"\n[run]\nduration_ms = 40\nprotected = true\n".to_owned();
     let (bridges, hosts) = (random.between(1, 4), random.between(3, 7));
@@ -102,7 +102,7 @@ fn description(random: &mut Random) -> String {
     text
 }
 
-fn check(seed: u64, text: &str, system: &System, plan: &Plan, all: &mut Seen) {
+pub(crate) fn check(seed: u64, text: &str, system: &System, plan: &Plan, all: &mut Seen) {
     for phases in [Phases::Described, Phases::Random, Phases::Aligned] {
         let duration = Span::from_ms(40);
         let simulation = Simulation { phases, repetitions: 2, seed, duration };
@@ -176,7 +176,7 @@ fn frames_of_scheduled_channels_come_in_their_windows_whatever_else_is_sent() {
     assert!(all.near * 2 > all.latencies && all.waiting > 100, "{all:?}");
 }
 
-fn loaded(text: &str) -> System {
+pub(crate) fn loaded(text: &str) -> System {
     let loaded = onbeat_description::load("system.toml", text, &mut |_| Err(String::new()));
     loaded.system.unwrap_or_else(|| panic!("{:?}\n{text}", loaded.diagnostics))
 }
@@ -245,7 +245,7 @@ fn a_program_that_is_not_told_when_to_write_may_wait_an_interval_longer() {
 }
 
 /// Two hosts at each of two bridges; a scheduled channel from `a` to `c`.
-const CELL: &str = r#"
+pub(crate) const CELL: &str = r#"
 format = 1
 name = "cell"
 [run]

@@ -105,8 +105,8 @@ fn alone(
     for (at, hop) in flow.hops.iter().enumerate() {
         let (port, start) = (&network.ports[hop.port], ns(placed.starts[at]));
         let tick = ns(port.tick);
-        if start % tick != 0 {
-            return Err(format!("rule 1: hop {at} starts at {start}"));
+        if start % tick != 0 || ns(flow.period) % tick != 0 {
+            return Err(format!("rule 1: hop {at} starts at {start} in {}", flow.period));
         }
         let [_, late] = queued(network, flow, placed, at);
         let rule = if hop.after.is_none() { 2 } else { 3 };
@@ -257,6 +257,10 @@ pub(crate) fn confirm(
             let port = &network.ports[flow.hops[*hop].port];
             let varies = ns(port.latency[1]) - ns(port.latency[0]) + 2 * ns(port.clock_error);
             flow.jitter.is_some_and(|jitter| varies > ns(jitter))
+        }
+        Obstacle::Tick { hop } => {
+            let tick = ns(network.ports[flow.hops[*hop].port].tick);
+            common(ns(flow.period), tick) != ns(flow.period)
         }
         Obstacle::Period { hop } => {
             let free = Placed {

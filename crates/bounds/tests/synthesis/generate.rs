@@ -225,7 +225,7 @@ pub(crate) fn any(seed: u64) -> Instance {
             latency: [least, least + if varies { random.between(0, 3_000) } else { 0 }]
                 .map(Span::from_ns),
             clock_error: Span::from_ns(if errs { random.between(0, 1_000) } else { 0 }),
-            tick: Span::from_ns(if ticks { random.one_of(&[1, 8, 50, 100, 1_000]) } else { 1 }),
+            tick: Span::from_ns(if ticks { random.one_of(&[1, 8, 200, 7, 1_000]) } else { 1 }),
             queues: if few { 1 } else { 1 + random.index(8) as u8 },
             entries_max: if random.one_in(60) { random.index(60) } else { 100_000 },
         }

@@ -221,6 +221,7 @@ fn the_checker_finds_each_breach_of_a_rule_and_names_it() {
         };
     let allowed = Waiting::Allowed;
     broken(1, allowed, &|_, placed| placed[0].starts[0] = Span::from_ns(25));
+    broken(1, allowed, &|flows, _| flows[1].period = Span::from_ns(10_005));
     broken(2, allowed, &|_, placed| placed[0].starts[0] = Span::from_ns(10));
     broken(2, allowed, &|_, placed| placed[0].release = Span::from_us(10));
     broken(2, allowed, &|flows, _| flows[0].release = Some(Span::from_ns(1)));
@@ -267,6 +268,10 @@ fn a_refusal_says_what_is_in_the_way() {
     flows[0].deadline = Span::from_ns(2_059);
     let why = Obstacle::Path { hop: 1, takes: Span::from_ns(2_060) };
     assert_eq!(refused(&flows), Refusal { flow: 0, why, is_proven: true });
+    let odd = PeriodicFlow { period: Span::from_ns(10_005), ..flows[1].clone() };
+    let refusal = refused(std::slice::from_ref(&odd));
+    assert_eq!(refusal, Refusal { flow: 0, why: Obstacle::Tick { hop: 0 }, is_proven: true });
+    confirm(&network, &[odd], &refusal).expect("10 ns do not divide it");
     // Eleven windows of 1,000 ns do not fit in 10 µs; ten do not either: frames are queued before.
     let flow = PeriodicFlow { deadline: Span::from_us(30), ..flows[1].clone() };
     let refusal = refused(&vec![flow.clone(); 11]);
