@@ -6,8 +6,9 @@ use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
+use onbeat_model::device::Device;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeId, NodeKind};
+use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_run::process::Reaper;
 use std::path::Path;
 use std::process::Command;
@@ -35,6 +36,9 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
     }
     if tables.is_empty() {
         bail!("no host has a channel: there is nothing to deploy");
+    }
+    for line in launches(system, plan) {
+        terminal::say(format_args!("onbeat: {line}"));
     }
     let mut devices = Vec::new();
     for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
@@ -68,4 +72,22 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
     }
     output.finish()?;
     Ok(tables.len())
+}
+
+/// What hosts without gates have to do themselves for scheduled channels.
+fn launches(system: &System, plan: &Plan) -> Vec<String> {
+    let hosts = system.devices.iter().filter(|(_, device)| device.limits.gates == Some(false));
+    let launches = |(id, device): (&NodeId, &Device)| {
+        let own = system.channels.iter().zip(&plan.channels);
+        let count = own.filter(|(it, own)| it.talker == *id && own.launch.is_some()).count();
+        let name = &system.node(*id).name;
+        (count > 0).then(|| {
+            format!(
+                "`{name}` has no gates (device `{}`): frames of {count} of its channels have to \
+                 leave at their launch times, which no configuration says",
+                device.name
+            )
+        })
+    };
+    hosts.filter_map(launches).collect()
 }

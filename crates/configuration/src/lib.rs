@@ -7,9 +7,10 @@
 //! class. For each bridge: its filtering database, with an entry for each channel and each VLAN.
 //! Pure: the same plan gives the same text.
 //!
-//! What a device can do at most is not known here. The leaves `supported-list-max`,
-//! `supported-cycle-max` and `supported-interval-max`, which the modules compare the rest with, say
-//! what the plan needs; a device for which they are read-only refuses a plan that needs more.
+//! The leaves `supported-list-max`, `supported-cycle-max` and `supported-interval-max`, which the
+//! modules compare the rest with, say what the device of the description can do at most. Where that
+//! is unknown they say what the plan needs; a device for which they are read-only refuses a plan
+//! that needs more.
 
 mod classes;
 mod element;
@@ -76,14 +77,6 @@ pub enum Inexpressible {
         port: String,
         /// The cycle in nanoseconds.
         ns: i64,
-    },
-    /// AdminBaseTime is not negative (802.1Q-2022 12.29.1).
-    #[error("the gates of {port} begin {ns} ns before the epoch")]
-    Base {
-        /// The port with its node's name.
-        port: String,
-        /// By how much, in nanoseconds.
-        ns: u64,
     },
 }
 

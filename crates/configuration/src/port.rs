@@ -41,16 +41,23 @@ pub(crate) fn interface(
     let mut fields =
         vec![field("name", InstanceValue::Text(port.name.clone())), field("type", ethernet)];
     let mut unsaid = unsaid(&label, settings);
+    let limits = system.device_limits(port.node);
     match system.node(port.node).kind {
         NodeKind::Bridge(_) => {
             let classes = Classes::of(system, plan, id);
             unsaid.extend(classes.torn.iter().map(|priority| {
                 format!("{label}: frames of priority {priority} are to be of more than one class")
             }));
+            if let Some(most) = limits.traffic_classes.filter(|most| usize::from(*most) < QUEUES) {
+                unsaid.push(format!(
+                    "{label}: its device has {most} traffic classes, and the configuration numbers \
+                     {QUEUES}"
+                ));
+            }
             let mut of_port = vec![
                 traffic_classes(&classes),
                 algorithms(Module::Bridge, settings),
-                gates::table(Module::BridgeGates, &label, &settings.gates)?,
+                gates::table(Module::BridgeGates, &label, &settings.gates, &limits)?,
             ];
             of_port.extend(shapers(Module::BridgeShapers, settings));
             let of_port = InstanceValue::Fields(of_port);
@@ -59,7 +66,7 @@ pub(crate) fn interface(
         NodeKind::Host(_) => {
             let quality = InstanceValue::Fields(vec![algorithms(Module::Interface, settings)]);
             fields.push(Element::new(Module::Interface, "gfqos-ifc", quality));
-            fields.push(gates::table(Module::InterfaceGates, &label, &settings.gates)?);
+            fields.push(gates::table(Module::InterfaceGates, &label, &settings.gates, &limits)?);
             fields.extend(shapers(Module::InterfaceShapers, settings));
         }
     }

@@ -31,6 +31,7 @@ fn devices(system: &System, plan: &Plan) -> Vec<(Of, Device)> {
 fn all_systems() -> Vec<(System, Plan)> {
     let mut all: Vec<_> = systems::EXAMPLES.into_iter().map(systems::example).collect();
     all.push(systems::described(systems::SCHEDULED));
+    all.push(systems::described(&systems::with_devices()));
     let random = (0..RANDOM).map(|seed| systems::random(&mut Random(seed)));
     all.extend(random.map(|text| systems::described(&text)));
     all
@@ -89,6 +90,7 @@ fn the_values_are_those_of_the_plan() {
     // None of it was compared with nothing.
     let enough = seen.gates > 100 && seen.entries > 1_000 && seen.split > 5 && seen.slopes > 100;
     assert!(enough && seen.ports > 300 && seen.asynchronous > 10, "{seen:?}");
+    assert!(seen.limited > 1 && seen.before_epoch > 0, "{seen:?}");
 }
 
 /// The gates of the first port of a bridge that has some.

@@ -16,6 +16,10 @@ pub(crate) struct Seen {
     pub(crate) split: u32,
     pub(crate) slopes: usize,
     pub(crate) asynchronous: u32,
+    /// Tables of devices whose limits are known.
+    pub(crate) limited: u32,
+    /// Lists of a plan that begin before the epoch.
+    pub(crate) before_epoch: u32,
 }
 
 /// Where a node's modules put things.
@@ -28,6 +32,7 @@ struct Places<'a> {
 impl Seen {
     /// All ports of one node.
     pub(crate) fn compare(&mut self, system: &System, plan: &Plan, node: NodeId, parsed: &Value) {
+        let device = system.device_limits(node);
         let node = system.node(node);
         let interfaces = list(&parsed["ietf-interfaces:interfaces"]["interface"]);
         assert_eq!(interfaces.len(), node.ports.len());
@@ -38,6 +43,10 @@ impl Seen {
             let settings = &plan.ports[port.index()].settings;
             let places = Places::of(&node.kind, interface);
             self.selections(&settings.selection, &places);
+            if let Some(most) = device.list_max {
+                self.limited += 1;
+                assert_eq!(number(&places.gates["supported-list-max"]), most as u64);
+            }
             match &settings.gates[..] {
                 [] => assert_eq!(places.gates["gate-enabled"], false),
                 [gates] => self.gates(gates, places.gates),
@@ -89,7 +98,14 @@ impl Seen {
         let base = &table["admin-base-time"];
         let (seconds, ns) = (large(&base["seconds"]), number(&base["nanoseconds"]));
         assert!(ns < 1_000_000_000);
-        assert_eq!(seconds * 1_000_000_000 + ns, base_ns.unsigned_abs());
+        let base = i64::try_from(seconds * 1_000_000_000 + ns).expect("64 bits");
+        match base_ns < 0 {
+            true => {
+                self.before_epoch += 1;
+                assert!(base < cycle_ns && (base - base_ns) % cycle_ns == 0, "{base} of {base_ns}");
+            }
+            false => assert_eq!(base, base_ns),
+        }
         let entries: Vec<(u64, u64)> = (0..)
             .zip(list(&table["admin-control-list"]["gate-control-entry"]))
             .map(|(index, entry)| {

@@ -86,6 +86,22 @@ talker = "arm"
 listeners = ["controller"]
 "#;
 
+/// The same, of devices with limits.
+pub(crate) fn with_devices() -> String {
+    let of = |text: String, node: &str, device: &str| {
+        let name = format!("name = \"{node}\"\n");
+        text.replace(&name, &format!("{name}device = \"{device}\"\n"))
+    };
+    let text = of(SCHEDULED.to_owned(), "first", "coarse");
+    let text = of(of(text, "controller", "once"), "second", "veth");
+    // Its gates are not length-aware.
+    text.replace("length_aware = false, ", "")
+        .replace("us = 200\n", "us = 200\nphase_ns = 300_000\n")
+        + "\n[[device]]\nname = \"coarse\"\ntick_granularity_ns = 200\ninterval_min_ns = 1_000\n\
+           supported_interval_max_ns = 77_777\nsupported_cycle_max_ns = 250_000_000\n\
+           supported_list_max = 99\n[[device]]\nname = \"once\"\nopenings_max = 1\n"
+}
+
 /// The system of an example and its plan.
 pub(crate) fn example(name: &str) -> (System, Plan) {
     let directory = root().join("examples").join(name);

@@ -301,7 +301,7 @@ impl Traffic {
             (open.map(|(class, _)| 1 << class).sum(), entry.span.as_ns())
         };
         Gates {
-            base_ns: gates.base.as_ns(),
+            base_ns: gates.base_from_epoch().as_ns(),
             cycle_ns: gates.cycle.as_ns(),
             entries: gates.entries.iter().map(entry).collect(),
         }
