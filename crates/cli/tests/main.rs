@@ -42,6 +42,7 @@ mod completions;
 mod coordinator;
 mod cpp;
 mod day;
+mod devices;
 mod doctor;
 mod engines;
 mod experiment;
