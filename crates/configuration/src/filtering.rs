@@ -5,36 +5,61 @@ use crate::element::{Element, InstanceValue};
 use crate::module::Module;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::units::MacAddress;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What a bridge's filtering database says (802.1Q-2022 8.8).
+#[derive(Debug, Default)]
+pub(crate) struct Database {
+    /// The channels' entries: VLAN, destination, and where frames leave.
+    pub(crate) entries: Vec<(u16, MacAddress, BTreeSet<PortId>)>,
+    /// The ports at which frames of each VLAN leave.
+    pub(crate) vlans: BTreeMap<u16, BTreeSet<PortId>>,
+}
+
+impl Database {
+    /// That of a bridge.
+    pub(crate) fn of(system: &System, plan: &Plan, id: NodeId) -> Self {
+        let mut entries = Vec::new();
+        for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+            let leaves = planned.paths.iter().flatten();
+            let leaves = leaves.filter(|port| system.port(**port).node == id);
+            let leaves: BTreeSet<PortId> = leaves.copied().collect();
+            if !leaves.is_empty() {
+                entries.push((channel.vlan, channel.destination, leaves));
+            }
+        }
+        let ports = system.node(id).ports.iter();
+        let settings = || ports.clone().map(|port| (*port, &system.port(*port).settings.vlans));
+        let mut vlans: BTreeSet<u16> = entries.iter().map(|(vlan, ..)| *vlan).collect();
+        vlans.extend(settings().filter_map(|(_, vlans)| vlans.as_ref()).flatten());
+        let members = |vlan: u16| {
+            let is_member =
+                |of: &Option<Vec<u16>>| of.as_ref().is_none_or(|vlans| vlans.contains(&vlan));
+            settings().filter(|(_, of)| is_member(of)).map(|(port, _)| port).collect()
+        };
+        Self { entries, vlans: vlans.into_iter().map(|vlan| (vlan, members(vlan))).collect() }
+    }
+}
 
 /// The database of a bridge (802.1Q-2022 12.7), if anything is to be said of it. Ports are numbered
 /// from 1 in their order; each VLAN has the database of its number (independent learning, 8.8.8).
 pub(crate) fn bridges(system: &System, plan: &Plan, id: NodeId) -> Option<Element> {
     let ports = &system.node(id).ports;
-    let mut entries = Vec::new();
-    let mut vlans = BTreeSet::new();
-    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-        let leaves = planned.paths.iter().flatten().filter(|port| system.port(**port).node == id);
-        let leaves: BTreeSet<PortId> = leaves.copied().collect();
-        if leaves.is_empty() {
-            continue;
-        }
-        vlans.insert(channel.vlan);
-        let address = channel.destination.to_string().replace(':', "-").to_uppercase();
+    let said = Database::of(system, plan, id);
+    let entries = said.entries.into_iter().map(|(vlan, destination, leaves)| {
+        let address = destination.to_string().replace(':', "-").to_uppercase();
         let of_port = |port: &PortId| {
             let element = if leaves.contains(port) { "forward" } else { "filter" };
             let element = field("control-element", InstanceValue::Text(element.to_owned()));
             field("static-filtering-entries", InstanceValue::Fields(vec![element]))
         };
-        entries.push(entry(channel.vlan, Some(address), ports, &of_port));
-    }
-    let settings = || ports.iter().map(|port| (port, &system.port(*port).settings.vlans));
-    vlans.extend(settings().filter_map(|(_, vlans)| vlans.as_ref()).flatten());
-    let members: BTreeMap<PortId, &Option<Vec<u16>>> =
-        settings().map(|(port, vlans)| (*port, vlans)).collect();
-    let registrations = vlans.into_iter().map(|vlan| {
+        entry(vlan, Some(address), ports, &of_port)
+    });
+    let entries: Vec<_> = entries.collect();
+    let registrations = said.vlans.into_iter().map(|(vlan, members)| {
         let of_port = |port: &PortId| {
-            let is_member = members[port].as_ref().is_none_or(|vlans| vlans.contains(&vlan));
+            let is_member = members.contains(port);
             let control = if is_member { "fixed-new-ignored" } else { "forbidden" };
             let text = |name, text: &str| field(name, InstanceValue::Text(text.to_owned()));
             let mut fields = vec![text("registrar-admin-control", control)];
