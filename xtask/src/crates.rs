@@ -18,7 +18,17 @@ pub(crate) const EDGES: [(&str, &[&str]); 19] = [
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-run", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat"]),
-    ("onbeat-machine", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat", "onbeat-run"]),
+    (
+        "onbeat-machine",
+        &[
+            "onbeat-model",
+            "onbeat-runtime",
+            "onbeat-net",
+            "onbeat",
+            "onbeat-run",
+            "onbeat-configuration",
+        ],
+    ),
     ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat"]),
     (
         "onbeat-cli",

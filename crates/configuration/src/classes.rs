@@ -2,10 +2,56 @@
 
 use onbeat_model::plan::Plan;
 use onbeat_model::port::QUEUES;
-use onbeat_model::system::{BEST_EFFORT_QUEUE, ChannelId, PortId, StreamIndex, System};
+use onbeat_model::system::{
+    BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
+};
+use onbeat_model::units::{Octets, frame};
+use std::collections::BTreeSet;
 
 /// For eight classes of which A and B are two (802.1Q-2022 Table 34-1).
 const DEFAULT: [u8; 8] = [1, 0, 6, 7, 2, 3, 4, 5];
+
+/// What leaves a port, by the queue that the plan has it in.
+#[derive(Default)]
+pub(crate) struct Users {
+    /// The priorities of its frames.
+    pub(crate) pcps: [BTreeSet<u8>; QUEUES],
+    /// The longest of them, on the wire; none where there are none.
+    pub(crate) octets: [Option<Octets>; QUEUES],
+}
+
+impl Users {
+    /// Those of a port: its channels and streams.
+    pub(crate) fn of(system: &System, plan: &Plan, port: PortId) -> Self {
+        let node = system.port(port).node;
+        let is_bridge = matches!(system.node(node).kind, NodeKind::Bridge(_));
+        let may = |talker: NodeId| is_bridge || talker == node;
+        // Frames of a channel have its priority even where nothing is reserved for it.
+        let channels = (0..).map(ChannelId).zip(&system.channels);
+        let channels = channels.map(|(id, channel)| (plan.channel(id), channel));
+        let channels = channels
+            .filter(|(planned, channel)| {
+                may(channel.talker) && planned.paths.iter().flatten().any(|at| *at == port)
+            })
+            .map(|(planned, channel)| {
+                let queue = channel.class.queue();
+                let queue = if planned.protected { queue } else { BEST_EFFORT_QUEUE };
+                (channel.pcp, queue, frame::of_channel(channel.stream_data_length()))
+            });
+        let streams = (0..).map(StreamIndex).zip(&system.streams).filter(|(id, stream)| {
+            let mut ports = plan.stream(*id).paths.iter().flatten().flatten();
+            may(stream.talker) && ports.any(|at| *at == port)
+        });
+        let streams =
+            streams.map(|(_, stream)| (stream.pcp, stream.traffic_class.into(), stream.frame[1]));
+        let mut users = Self::default();
+        for (pcp, queue, octets) in channels.chain(streams) {
+            users.pcps[queue].insert(pcp);
+            users.octets[queue] = users.octets[queue].max(Some(frame::on_wire(octets)));
+        }
+        users
+    }
+}
 
 /// The traffic classes of one port.
 pub(crate) struct Classes {
@@ -19,22 +65,11 @@ impl Classes {
     /// Those with which all channels and streams that leave a port get into the queues that the
     /// plan has them in.
     pub(crate) fn of(system: &System, plan: &Plan, port: PortId) -> Self {
-        // Frames of a channel have its priority even where nothing is reserved for it.
-        let channels = (0..).map(ChannelId).zip(&system.channels);
-        let channels = channels.map(|(id, channel)| (plan.channel(id), channel));
-        let channels = channels
-            .filter(|(planned, _)| planned.paths.iter().flatten().any(|at| *at == port))
-            .map(|(planned, channel)| {
-                let queue = channel.class.queue();
-                (channel.pcp, if planned.protected { queue } else { BEST_EFFORT_QUEUE })
-            });
-        let streams = (0..).map(StreamIndex).zip(&system.streams).filter(|(id, _)| {
-            plan.stream(*id).paths.iter().flatten().flatten().any(|at| *at == port)
-        });
-        let streams = streams.map(|(_, stream)| (stream.pcp, stream.traffic_class.into()));
         let mut used = [[false; QUEUES]; 8];
-        for (priority, queue) in channels.chain(streams) {
-            used[usize::from(priority)][queue] = true;
+        for (queue, pcps) in Users::of(system, plan, port).pcps.iter().enumerate() {
+            for priority in pcps {
+                used[usize::from(*priority)][queue] = true;
+            }
         }
         let mut classes = Self { of_priority: DEFAULT, torn: Vec::new() };
         for (priority, queues) in (0..).zip(&used) {

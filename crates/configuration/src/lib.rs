@@ -7,6 +7,9 @@
 //! class. For each bridge: its filtering database, with an entry for each channel and each VLAN.
 //! Pure: the same plan gives the same text.
 //!
+//! For machines with Linux, [`linux()`] gives the same to iproute2, as far as that and the kernel
+//! can say it.
+//!
 //! The leaves `supported-list-max`, `supported-cycle-max` and `supported-interval-max`, which the
 //! modules compare the rest with, say what the device of the description can do at most. Where that
 //! is unknown they say what the plan needs; a device for which they are read-only refuses a plan
@@ -17,9 +20,15 @@ mod element;
 mod filtering;
 mod gates;
 mod json;
+mod linux;
 mod module;
 mod port;
 mod xml;
+
+pub use linux::{
+    Disciplines, Gates, LINUX, Linux, Numbering, Queue, Shaper, Traffic, Vlan, is_interface,
+    is_linux, linux,
+};
 
 use element::{Element, InstanceValue};
 use module::Module;

@@ -123,7 +123,7 @@ fn shapers(module: Module, settings: &PortSettings) -> Option<Element> {
 }
 
 /// What a port is to do that its interface does not say.
-fn unsaid(label: &str, settings: &PortSettings) -> Vec<String> {
+pub(crate) fn unsaid(label: &str, settings: &PortSettings) -> Vec<String> {
     let mut unsaid = Vec::new();
     let queues = |of: &dyn Fn(usize) -> bool| numbers((0..QUEUES).filter(|queue| of(*queue)));
     let preemptable = queues(&|queue| settings.preemptable & (1 << queue) != 0);

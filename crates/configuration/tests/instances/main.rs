@@ -1,5 +1,6 @@
 //! What the crate writes, against the published modules and against the plan that it is from.
 
+mod linux;
 mod read;
 mod systems;
 mod yanglint;

@@ -162,6 +162,49 @@ pub(crate) fn random(random: &mut Random) -> String {
     text
 }
 
+/// A line of bridges with a host at each, and channels between these in several VLANs.
+pub(crate) fn channels(random: &mut Random) -> String {
+    let mut text = "format = 1\nname = \"random\"\n[run]\nduration_s = 1\n".to_owned();
+    let bridges = random.between(2, 5);
+    for at in 0..bridges {
+        write!(text, "[[host]]\nname = \"h{at}\"\nmac = \"02:00:00:00:00:0{at}\"\n").expect("text");
+        write!(text, "[[bridge]]\nname = \"b{at}\"\n").expect("text");
+        let rate = random.one_of(&[100, 1000]);
+        write!(text, "[[link]]\nends = [\"h{at}.p\", \"b{at}.host\"]\nrate_mbps = {rate}\n")
+            .expect("text");
+        if at > 0 {
+            let ends = format!("[\"b{}.right\", \"b{at}.left\"]", at - 1);
+            write!(text, "[[link]]\nends = {ends}\nrate_mbps = {rate}\n").expect("text");
+        }
+    }
+    let mut stations = std::collections::BTreeSet::new();
+    for at in 0..random.between(1, 6) {
+        let talker = random.between(0, bridges - 1);
+        let others = (0..bridges).filter(|host| *host != talker);
+        let others: Vec<i64> = others.filter(|_| random.percent(60)).collect();
+        let Some(first) = others.first() else { continue };
+        // To one station alone, or to a group.
+        let destination = match &others[..] {
+            [host] if stations.insert(*host) => format!("02:00:00:00:00:0{first}"),
+            _ => format!("91:e0:f0:00:fe:0{at}"),
+        };
+        let listeners: Vec<String> = others.iter().map(|host| format!("\"h{host}\"")).collect();
+        let class = random.one_of(&["A", "B"]);
+        writeln!(text, "[[channel]]\nname = \"c{at}\"\nclass = \"{class}\"").expect("text");
+        writeln!(text, "stream_id = {}\ndestination = \"{destination}\"", at + 1).expect("text");
+        writeln!(text, "size_octets = {}", random.between(1, 300)).expect("text");
+        writeln!(text, "interval_ns = {}", random.between(1_000_000, 9_000_000)).expect("text");
+        writeln!(text, "vlan = {}", random.between(2, 5)).expect("text");
+        if random.percent(30) {
+            let pcp = random.one_of(&if class == "A" { [3, 4, 7] } else { [2, 5, 6] });
+            writeln!(text, "pcp = {pcp}\nreserve = {}", random.percent(70)).expect("text");
+        }
+        let listeners = listeners.join(", ");
+        writeln!(text, "talker = \"h{talker}\"\nlisteners = [{listeners}]").expect("text");
+    }
+    text
+}
+
 /// One list; a few have states of some seconds.
 fn gates(random: &mut Random) -> String {
     let count = random.between(1, 40);

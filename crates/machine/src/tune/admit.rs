@@ -4,8 +4,8 @@
 use super::boot;
 use super::target::{Bound, Form, Target, Value};
 use super::threads;
-use super::traffic::NAME_MAX;
 use crate::coalescing::Coalescing;
+use onbeat_configuration::is_interface;
 use onbeat_run::machine::CpuList;
 
 /// The most tasks that are bound to processors.
@@ -174,16 +174,6 @@ fn is_cpus(text: &str) -> bool {
     text.len() <= VALUE_MAX && text.bytes().all(part) && text.parse::<CpuList>().is_ok()
 }
 
-/// A name that the kernel gives interfaces (`dev_valid_name`), and that no command takes for an
-/// option.
-fn is_interface(name: &str) -> bool {
-    (1..=NAME_MAX).contains(&name.len())
-        && name != "."
-        && name != ".."
-        && !name.starts_with('-')
-        && name.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'/' && octet != b':')
-}
-
 fn is_group_setting(line: &str) -> bool {
     match line.split_once('=') {
         Some(("cpuset.cpus" | "cpuset.mems", list)) => is_cpus(list),
@@ -220,8 +210,8 @@ pub(super) fn is_plain(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::traffic::{Disciplines, Shaper, Vlan};
     use super::*;
+    use onbeat_configuration::{Disciplines, Shaper, Vlan};
     use std::collections::BTreeSet;
 
     fn some(text: &str) -> Value {

@@ -5,7 +5,7 @@
 use super::kernel::Kernel;
 use super::target::Value;
 use super::threads;
-use super::traffic::{Disciplines, Vlan};
+use onbeat_configuration::{Disciplines, Vlan};
 use onbeat_run::machine::{CpuList, Machine};
 use std::collections::BTreeSet;
 use std::io;

@@ -3,8 +3,8 @@
 use super::helper::{self, Helper};
 use super::target::Value;
 use super::threads;
-use super::traffic::{Disciplines, Vlan};
 use crate::coalescing;
+use onbeat_configuration::{Disciplines, Vlan};
 use onbeat_run::environment;
 use onbeat_run::machine::{CpuList, Machine};
 use rustix::process::Pid;

@@ -22,7 +22,6 @@ mod snapshot;
 mod state;
 mod target;
 mod threads;
-mod traffic;
 mod watch;
 
 pub use edge::Edge;
@@ -34,12 +33,12 @@ pub use journal::{
     Ending, Journal, JournalError, Outstanding, Record, VERSION, last, outstanding, parse, read,
 };
 pub use kernel::{Kernel, ThisKernel};
+pub use onbeat_configuration::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan};
 pub use plan::{Change, Plan, Profile, Requirement, WishError, plan};
 pub use run::{Applied, Event, Interrupt, State, Status, TuneError, apply, guard, undo, verify};
 pub use session::sessions;
 pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapshot};
 pub use target::{Bound, Form, Target, Value};
-pub use traffic::{Disciplines, Gates, Queue, Shaper, Traffic, Vlan};
 pub use watch::watch_once;
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::boot;
 use super::edge::Edge;
 use super::snapshot::{Cgroups, InterfaceFacts, Irq, Snapshot};
 use super::target::{Form, Target, Value};
-use super::traffic::Traffic;
 use crate::coalescing::Coalescing;
+use onbeat_configuration::Traffic;
 use onbeat_run::machine::CpuList;
 use std::io;
 

@@ -5,7 +5,7 @@ use super::edge::Edge;
 use super::interface::carriers;
 use super::target::{Bound, Target, Value};
 use super::threads;
-use super::traffic::Disciplines;
+use onbeat_configuration::Disciplines;
 use onbeat_run::machine::{CpuList, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

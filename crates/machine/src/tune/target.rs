@@ -1,6 +1,6 @@
 //! What can be set.
 
-use super::traffic::{Disciplines, Vlan};
+use onbeat_configuration::{Disciplines, Vlan};
 use onbeat_run::machine::CpuList;
 use serde::{Deserialize, Serialize};
 

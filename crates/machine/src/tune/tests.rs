@@ -134,8 +134,8 @@ impl Made {
 }
 
 fn traffic() -> Traffic {
-    let class = |class, pcp, mbps| Queue {
-        class,
+    let class = |class: Class, pcp, mbps| Queue {
+        queue: class.queue() as u8,
         pcps: BTreeSet::from([pcp]),
         idle_slope: BitRate::from_mbps(mbps),
         octets: 100,

@@ -1,10 +1,12 @@
-//! What a system's plan asks of an interface of this machine, and the commands for `tc` and `ip`
-//! that make it: a shaper for each reserved class (Austad et al. 2023, listing 14), gates, VLANs.
+//! What a plan asks of an interface, and the commands for `tc` and `ip` that make it: a shaper for
+//! each reserved class (Austad et al. 2023, listing 14), gates, VLANs.
+
+use crate::classes::{Classes, Users};
 
 use onbeat_model::plan::Plan;
-use onbeat_model::port::GateControl;
-use onbeat_model::system::{Class, NodeId, NodeKind, System};
-use onbeat_model::units::{BitRate, frame};
+use onbeat_model::port::{GateControl, QUEUES, Selection};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, Class, NodeId, NodeKind, PortId, System};
+use onbeat_model::units::{BitRate, Octets, frame};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +14,49 @@ use std::collections::{BTreeMap, BTreeSet};
 const HANDLE: &str = "8b0:";
 /// Priorities of sockets that `mqprio` and `taprio` map (linux/pkt_sched.h, TC_QOPT_BITMASK + 1).
 const PRIORITIES: usize = 16;
-/// The longest name of an interface.
-pub(super) const NAME_MAX: usize = 15;
+/// The longest name of an interface (linux/if.h, IFNAMSIZ - 1).
+const NAME_MAX: usize = 15;
 /// The most classes that `mqprio` and `taprio` take (linux/pkt_sched.h, TC_QOPT_MAX_QUEUE), the
 /// most queues of an interface and the most entries of a gate control list that are believed.
 const CLASSES_MAX: usize = 16;
 const QUEUES_MAX: u16 = 4_096;
 const ENTRIES_MAX: usize = 4_096;
+/// The most entries that `tc` has room for in the message to the kernel, which it limits to 1,024
+/// octets (iproute2, q_taprio.c): it leaves out the others, and says only that some are too many.
+const TC_ENTRIES_MAX: usize = 30;
+/// The longest cycle that the kernel takes (net/sched/sch_taprio.c).
+const CYCLE_MAX_NS: i64 = i32::MAX as i64;
+/// What an entry must have time for at least (net/sched/sch_taprio.c): ETH_ZLEN.
+const SHORTEST: Octets = Octets::new(60);
 
-/// What goes through one host's interface.
+/// Whether the kernel gives interfaces such a name (`dev_valid_name`), and no command takes it for
+/// an option.
+pub fn is_interface(name: &str) -> bool {
+    (1..=NAME_MAX).contains(&name.len())
+        && name != "."
+        && name != ".."
+        && !name.starts_with('-')
+        && name.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'/' && octet != b':')
+}
+
+/// How the interface numbers its traffic classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Numbering {
+    /// Only queues that have traffic of the plan have a class: the most urgent one is 0, and the
+    /// last is for all else. Controllers of hosts send from queue 0 first.
+    #[default]
+    Compact,
+    /// Eight, as 802.1Q numbers them; this is the class of each priority.
+    Standard([u8; QUEUES]),
+}
+
+/// What goes through one interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// The link's rate.
     pub rate: BitRate,
+    /// How classes are numbered.
+    pub numbering: Numbering,
     /// The classes that have a queue of their own, the most urgent first.
     pub classes: Vec<Queue>,
     /// When queues are open.
@@ -38,8 +70,8 @@ pub struct Traffic {
 /// A class that has a queue of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Which.
-    pub class: Class,
+    /// The queue of the plan.
+    pub queue: u8,
     /// The priority code points of its channels, which are their sockets' priorities.
     pub pcps: BTreeSet<u8>,
     /// What is reserved; zero if it has no shaper.
@@ -78,7 +110,7 @@ impl Vlan {
     }
 
     /// Whether there is such a VLAN.
-    pub(super) fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         (1..=4_094).contains(&self.number) && self.pcps.iter().all(|pcp| *pcp <= 7)
     }
 }
@@ -97,6 +129,9 @@ pub struct Disciplines {
     pub shapers: Vec<Shaper>,
     /// Whether the interface's hardware does it.
     pub offload: bool,
+    /// How many classes there are at least: those of the map always are. No tune sets it.
+    #[serde(skip)]
+    pub classes: u8,
 }
 
 /// A gate control list, by classes.
@@ -158,12 +193,13 @@ impl Disciplines {
         if self.gates.is_some() { "taprio" } else { "mqprio" }
     }
 
-    /// The class for all else.
+    /// The last class, which has the queues that no other has.
     fn last(&self) -> u8 {
-        self.map.iter().copied().max().unwrap_or_default()
+        let of_map = self.map.iter().copied().max().unwrap_or_default();
+        of_map.max(self.classes.saturating_sub(1))
     }
 
-    /// The root: queue 0 is the most urgent one, as controllers with several queues have it.
+    /// The root: each class has the queue of its number.
     fn root(&self, interface: &str) -> Vec<String> {
         let last = self.last();
         let map: Vec<String> = self.map.iter().map(ToString::to_string).collect();
@@ -189,7 +225,7 @@ impl Disciplines {
     }
 
     /// Whether they can be made, as far as that is no matter of the interface.
-    pub(super) fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         let last = self.last();
         let gates = self.gates.as_ref().is_none_or(|gates| {
             let entries = gates.entries.iter().all(|(_, span_ns)| *span_ns >= 0);
@@ -206,7 +242,7 @@ impl Disciplines {
 }
 
 impl Traffic {
-    /// What the plan asks of a host.
+    /// What the plan asks of a host whose programs write its channels.
     pub fn of(system: &System, plan: &Plan, host: NodeId, offload: bool) -> Self {
         let node = system.node(host);
         let (NodeKind::Host(_), Some(port)) = (&node.kind, node.ports.first()) else {
@@ -225,7 +261,7 @@ impl Traffic {
             }
             let octets = |length| u64::from(frame::on_wire(frame::of_channel(length)).get());
             classes.push(Queue {
-                class,
+                queue: class.queue() as u8,
                 pcps: channels.iter().map(|channel| channel.pcp).collect(),
                 idle_slope: planned.idle_slope(class),
                 octets: channels
@@ -235,19 +271,48 @@ impl Traffic {
                     .unwrap_or_default(),
             });
         }
-        let mut vlans: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
-        let mine =
-            |c: &&onbeat_model::system::Channel| c.talker == host || c.listeners.contains(&host);
-        for channel in system.channels.iter().filter(mine) {
-            vlans.entry(channel.vlan).or_default().insert(channel.pcp);
-        }
         Self {
             rate: system.link_of(*port).rate,
+            numbering: Numbering::Compact,
             classes,
             gates: planned.settings.gates,
-            vlans: vlans.into_iter().map(|(number, pcps)| Vlan { number, pcps }).collect(),
+            vlans: vlans(system, host),
             offload,
         }
+    }
+
+    /// What the plan asks of a port, whoever sends there: the queues of its channels and streams,
+    /// and those with a shaper. Those of a host that go behind best effort are with it.
+    pub(crate) fn of_port(system: &System, plan: &Plan, id: PortId) -> Self {
+        let port = system.port(id);
+        let settings = plan.ports.get(id.index()).map_or(&port.settings, |port| &port.settings);
+        let users = Users::of(system, plan, id);
+        let is_bridge = matches!(system.node(port.node).kind, NodeKind::Bridge(_));
+        let classes = (0..QUEUES).rev().filter_map(|queue| {
+            let (pcps, longest) = (&users.pcps[queue], users.octets[queue]);
+            let idle_slope = match settings.selection[queue] {
+                Selection::CreditBased { idle_slope } => idle_slope,
+                _ => BitRate::default(),
+            };
+            let planned = !pcps.is_empty() || idle_slope.as_bps() > 0;
+            (is_bridge || (planned && queue > BEST_EFFORT_QUEUE)).then(|| Queue {
+                queue: queue as u8,
+                pcps: pcps.clone(),
+                idle_slope,
+                // Where nothing is known to be sent, anything may be.
+                octets: u64::from(longest.unwrap_or(frame::on_wire(frame::MAX_TAGGED)).get()),
+            })
+        });
+        let classes = classes.collect();
+        let (numbering, vlans) = match is_bridge {
+            true => {
+                let classes = Classes::of(system, plan, id).of_priority;
+                (Numbering::Standard(classes), Vec::new())
+            }
+            false => (Numbering::Compact, vlans(system, port.node)),
+        };
+        let (rate, gates) = (system.link_of(id).rate, settings.gates.clone());
+        Self { rate, numbering, classes, gates, vlans, offload: is_bridge }
     }
 
     /// The disciplines for an interface that sends from so many queues; none if the plan asks for
@@ -256,7 +321,7 @@ impl Traffic {
         if self.classes.is_empty() && self.gates.is_empty() {
             return Ok(None);
         }
-        let needed = self.classes.len() + 1;
+        let needed = self.needed();
         if queues < needed {
             let plural = if queues == 1 { "queue" } else { "queues" };
             return Err(format!(
@@ -266,14 +331,37 @@ impl Traffic {
         }
         let gates = match &self.gates[..] {
             [] => None,
-            [gates] => Some(self.schedule(gates)),
+            [gates] => Some(self.schedule(gates)?),
             _ => return Err("a port with several gate control lists cannot be set".to_owned()),
         };
-        let map = self.map()?;
+        let (map, classes) = match &self.numbering {
+            Numbering::Compact => (self.map()?, 0),
+            // Sockets may have priorities beyond those of frames: they get what 0 gets.
+            Numbering::Standard(of) => {
+                let map = (0..PRIORITIES).map(|priority| of.get(priority).copied());
+                (map.map(|class| class.unwrap_or(of[0])).collect(), QUEUES as u8)
+            }
+        };
         let queues = u16::try_from(queues).unwrap_or(u16::MAX).min(QUEUES_MAX);
         let shaped = self.classes.iter().enumerate().filter(|(_, q)| q.idle_slope.as_bps() > 0);
         let shapers = shaped.map(|(at, _)| self.shaper(at)).collect();
-        Ok(Some(Disciplines { map, queues, gates, shapers, offload: self.offload }))
+        Ok(Some(Disciplines { map, queues, gates, shapers, offload: self.offload, classes }))
+    }
+
+    /// From how many queues the interface has to send.
+    pub fn needed(&self) -> usize {
+        match self.numbering {
+            Numbering::Compact => self.classes.len() + 1,
+            Numbering::Standard(_) => QUEUES,
+        }
+    }
+
+    /// The number of a class, by its place.
+    fn number(&self, at: usize) -> u8 {
+        match self.numbering {
+            Numbering::Compact => at as u8,
+            Numbering::Standard(_) => self.classes[at].queue,
+        }
     }
 
     /// The class of each priority; what is in none has the last.
@@ -293,17 +381,51 @@ impl Traffic {
         Ok(map.iter().map(|class| class.unwrap_or(last) as u8).collect())
     }
 
-    fn schedule(&self, gates: &GateControl) -> Gates {
-        let entry = |entry: &onbeat_model::port::GateEntry| {
-            let own = self.classes.iter().map(|queue| queue.class.queue());
-            let queues: Vec<usize> = own.chain([onbeat_model::system::BEST_EFFORT_QUEUE]).collect();
-            let open = queues.iter().enumerate().filter(|(_, q)| entry.open & (1 << **q) != 0);
-            (open.map(|(class, _)| 1 << class).sum(), entry.span.as_ns())
-        };
-        Gates {
-            base_ns: gates.base_from_epoch().as_ns(),
-            cycle_ns: gates.cycle.as_ns(),
-            entries: gates.entries.iter().map(entry).collect(),
+    /// The gates as `taprio` takes them. Its entries are as long as its cycle: of a list that ends
+    /// before, the last state stays; what would begin after the cycle never comes.
+    fn schedule(&self, gates: &GateControl) -> Result<Gates, String> {
+        let (base_ns, cycle_ns) = (gates.base_from_epoch().as_ns(), gates.cycle.as_ns());
+        if !(1..=CYCLE_MAX_NS).contains(&cycle_ns) {
+            let most = CYCLE_MAX_NS;
+            return Err(format!("`taprio` takes cycles of up to {most} ns, not of {cycle_ns}"));
+        }
+        let mut entries = Vec::new();
+        let mut left = cycle_ns;
+        for entry in &gates.entries {
+            let ns = entry.span.as_ns().clamp(0, left);
+            if ns > 0 {
+                entries.push((self.open(entry.open), ns));
+            }
+            left -= ns;
+        }
+        if let Some((_, ns)) = entries.last_mut() {
+            *ns += left;
+        }
+        let shortest = self.rate.time_for(SHORTEST).as_ns();
+        if let Some((_, ns)) = entries.iter().find(|(_, ns)| *ns < shortest) {
+            return Err(format!(
+                "an entry of its gate control list takes {ns} ns, and `taprio` takes none shorter \
+                 than {shortest} ns at its rate"
+            ));
+        }
+        if entries.len() > TC_ENTRIES_MAX {
+            let count = entries.len();
+            return Err(format!(
+                "its gate control list has {count} entries, and `tc` passes on {TC_ENTRIES_MAX}"
+            ));
+        }
+        Ok(Gates { base_ns, cycle_ns, entries })
+    }
+
+    /// The classes whose queues are open.
+    fn open(&self, queues: u8) -> u32 {
+        let is_open = |queue: usize| queues & (1 << queue) != 0;
+        let own = self.classes.iter().enumerate();
+        let own = own.filter(|(_, class)| is_open(class.queue.into()));
+        let own: u32 = own.map(|(at, _)| 1 << self.number(at)).sum();
+        match self.numbering {
+            Numbering::Compact if is_open(BEST_EFFORT_QUEUE) => own | 1 << self.classes.len(),
+            _ => own,
         }
     }
 
@@ -312,25 +434,36 @@ impl Traffic {
         let rate = u128::from(self.rate.as_bps().max(1));
         let queue = &self.classes[at];
         let slope = u128::from(queue.idle_slope.as_bps()).min(rate);
-        let higher: u128 =
-            self.classes[..at].iter().map(|class| u128::from(class.idle_slope.as_bps())).sum();
+        let higher = self.classes[..at].iter().filter(|class| class.idle_slope.as_bps() > 0);
+        let slopes: u128 = higher.clone().map(|class| u128::from(class.idle_slope.as_bps())).sum();
         let longest = u128::from(frame::on_wire(frame::MAX_TAGGED).get());
         // The longest frame that is in transmission, while the higher classes fill up, and one of
         // theirs.
-        let mut waits = (longest * rate).div_ceil(rate.saturating_sub(higher).max(1));
-        waits += self.classes[..at].iter().map(|class| u128::from(class.octets)).sum::<u128>();
+        let mut waits = (longest * rate).div_ceil(rate.saturating_sub(slopes).max(1));
+        waits += higher.map(|class| u128::from(class.octets)).sum::<u128>();
         let high = (waits * slope).div_ceil(rate);
         let low = (u128::from(queue.octets) * (rate - slope)).div_ceil(rate);
         let (slope, rate) = (slope.div_ceil(1_000), rate / 1_000);
         let whole = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
         Shaper {
-            class: at as u8,
+            class: self.number(at),
             idle_slope_kbps: whole(slope),
             send_slope_kbps: whole(rate.saturating_sub(slope)),
             high_octets: whole(high),
             low_octets: whole(low),
         }
     }
+}
+
+/// The VLANs of what a host sends and receives.
+fn vlans(system: &System, host: NodeId) -> Vec<Vlan> {
+    let mut vlans: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
+    for channel in &system.channels {
+        if channel.talker == host || channel.listeners.contains(&host) {
+            vlans.entry(channel.vlan).or_default().insert(channel.pcp);
+        }
+    }
+    vlans.into_iter().map(|(number, pcps)| Vlan { number, pcps }).collect()
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -344,8 +477,8 @@ mod tests {
     use onbeat_model::time::{NetTime, Span};
 
     fn queue(class: Class, pcp: u8, mbps: u64, octets: u64) -> Queue {
-        let idle_slope = BitRate::from_mbps(mbps);
-        Queue { class, pcps: BTreeSet::from([pcp]), idle_slope, octets }
+        let (queue, idle_slope) = (class.queue() as u8, BitRate::from_mbps(mbps));
+        Queue { queue, pcps: BTreeSet::from([pcp]), idle_slope, octets }
     }
 
     fn two() -> Traffic {

@@ -1,0 +1,209 @@
+//! What a machine with Linux is told: lines for `ip -batch`, `bridge -batch` and `tc -batch` of
+//! iproute2. Ports are interfaces of their names.
+//!
+//! The hardware of a bridge forwards, so it has to carry out what the plan asks: its lines ask for
+//! offload, and fail where there is none. Hosts do it in the kernel, as every interface can.
+
+mod traffic;
+
+pub use traffic::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan, is_interface};
+
+use crate::classes::{Classes, Users};
+use crate::filtering::Database;
+use crate::port;
+use onbeat_model::plan::Plan;
+use onbeat_model::port::{QUEUES, Selection};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId, System};
+use std::fmt::Write;
+
+/// What the first line of each file begins with, behind which its tool and its node are.
+const HEADER: &str = "# Onbeat's plan for ";
+/// The VLAN of frames without a tag: that of a Linux bridge unless told otherwise.
+const UNTAGGED: u16 = 1;
+/// The files of a node: how their names end.
+pub const LINUX: [&str; 3] = [".ip", ".bridge", ".tc"];
+
+/// What one machine with Linux is told, in the order in which it has to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linux {
+    /// For each of [`LINUX`] the lines for its tool; none if there is nothing to say.
+    pub files: [Option<String>; 3],
+    /// What the plan wants of the machine and the lines do not say, each for a person.
+    pub unsaid: Vec<String>,
+}
+
+/// Whether a text is one of the files.
+pub fn is_linux(text: &str) -> bool {
+    text.starts_with(HEADER)
+}
+
+/// The lines for a bridge or a host. `plan` is one of `system`.
+pub fn linux(system: &System, plan: &Plan, id: NodeId) -> Linux {
+    let node = system.node(id);
+    let (mut ip, mut bridge, mut tc) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unsaid = Vec::new();
+    let (named, unnamed): (Vec<PortId>, Vec<PortId>) =
+        node.ports.iter().partition(|port| is_interface(&system.port(**port).name));
+    unsaid.extend(unnamed.iter().map(|port| {
+        format!("{}: no interface of Linux has such a name", system.port_label(*port))
+    }));
+    let is_bridge = matches!(node.kind, NodeKind::Bridge(_));
+    if is_bridge {
+        (ip, bridge) = forwarding(system, plan, id, &named, &mut unsaid);
+    }
+    for port in named {
+        let interface = &system.port(port).name;
+        let traffic = Traffic::of_port(system, plan, port);
+        for vlan in &traffic.vlans {
+            ip.extend(lines(vlan.setup(interface)));
+        }
+        let label = system.port_label(port);
+        match traffic.disciplines(traffic.needed()) {
+            Ok(None) => {}
+            Ok(Some(disciplines)) => tc.extend(lines(disciplines.commands(interface))),
+            Err(why) => unsaid.push(format!("{label}: its queues are not set: {why}")),
+        }
+        unsaid.extend(port_unsaid(system, plan, port, &traffic));
+    }
+    let file = |(extension, lines): (&str, Vec<String>)| {
+        let tool = extension.trim_start_matches('.');
+        let header = format!("{HEADER}`{}`: {tool} -batch\n", node.name);
+        let text = lines.iter().fold(header, |mut text, line| {
+            let _ = writeln!(text, "{line}");
+            text
+        });
+        (!lines.is_empty()).then_some(text)
+    };
+    let [of_ip, of_bridge, of_tc] = LINUX;
+    let files = [(of_ip, ip), (of_bridge, bridge), (of_tc, tc)].map(file);
+    Linux { files, unsaid }
+}
+
+/// Commands as lines: without the name of the program.
+fn lines(commands: Vec<Vec<String>>) -> impl Iterator<Item = String> {
+    commands.into_iter().map(|words| words[1..].join(" "))
+}
+
+/// The lines of `ip` that make a bridge of ports, and those of `bridge` for its filtering database.
+fn forwarding(
+    system: &System,
+    plan: &Plan,
+    id: NodeId,
+    ports: &[PortId],
+    unsaid: &mut Vec<String>,
+) -> (Vec<String>, Vec<String>) {
+    let node = system.node(id);
+    let name = |port: &PortId| &*system.port(*port).name;
+    let mut free = (0..).map(|number| format!("br{number}"));
+    let own = free.find(|own| !ports.iter().any(|port| name(port) == own)).unwrap_or_default();
+    // Frames without a tag stay in VLAN 1, of which all ports are members to begin with.
+    let mut ip = vec![format!("link add name {own} type bridge vlan_filtering 1 mcast_snooping 1")];
+    for port in ports {
+        ip.push(format!("link set dev {} master {own}", name(port)));
+    }
+    ip.extend(ports.iter().map(|port| format!("link set dev {} up", name(port))));
+    ip.push(format!("link set dev {own} up"));
+    let mut bridge = Vec::new();
+    if system.closes_loop().is_some() {
+        let between = ports.iter().filter(|port| {
+            let peer = system.port(system.port(**port).peer).node;
+            matches!(system.node(peer).kind, NodeKind::Bridge(_))
+        });
+        let closed = "flood off mcast_flood off bcast_flood off";
+        bridge.extend(between.map(|port| format!("link set dev {} {closed}", name(port))));
+        unsaid.push(format!(
+            "{}: its links make a loop, so only frames of known destinations leave to bridges",
+            node.name
+        ));
+    }
+    let mut database = Database::of(system, plan, id);
+    let streams = plan.streams.iter().zip(&system.streams).flat_map(|(planned, stream)| {
+        let ports = planned.paths.iter().flatten().flatten();
+        ports.filter(|port| system.port(**port).node == id).map(|port| (stream.vlan, *port))
+    });
+    let mut streams = streams.peekable();
+    if streams.peek().is_some() {
+        unsaid.push(format!(
+            "{}: streams have no destination, so nothing says where their frames leave",
+            node.name
+        ));
+    }
+    for (vlan, port) in streams {
+        database.vlans.entry(vlan).or_default().insert(port);
+    }
+    if database.vlans.contains_key(&UNTAGGED) {
+        unsaid.push(format!(
+            "{}: frames of VLAN {UNTAGGED} have tags, so frames without tags are dropped",
+            node.name
+        ));
+    }
+    let is_told = |port: &&PortId| ports.contains(port);
+    for (vlan, members) in &database.vlans {
+        let members = members.iter().filter(is_told);
+        bridge.extend(members.map(|port| format!("vlan add dev {} vid {vlan}", name(port))));
+    }
+    for (vlan, address, leaves) in &database.entries {
+        let told = leaves.iter().filter(is_told);
+        bridge.extend(told.map(|port| match (name(port), address.is_multicast()) {
+            (port, true) => {
+                format!("mdb add dev {own} port {port} grp {address} permanent vid {vlan}")
+            }
+            // A channel to one station has one listener, so it leaves by one port.
+            (port, false) => format!("fdb replace {address} dev {port} master static vlan {vlan}"),
+        }));
+    }
+    (ip, bridge)
+}
+
+/// What a port is to do that its lines do not say.
+fn port_unsaid(system: &System, plan: &Plan, id: PortId, traffic: &Traffic) -> Vec<String> {
+    let port = system.port(id);
+    let settings = plan.ports.get(id.index()).map_or(&port.settings, |port| &port.settings);
+    let label = system.port_label(id);
+    let mut unsaid = port::unsaid(&label, settings);
+    let mut say = |what: String| unsaid.push(format!("{label}: {what}"));
+    for priority in Classes::of(system, plan, id).torn {
+        say(format!("frames of priority {priority} are to be of more than one class"));
+    }
+    let shaped = |queue: usize| matches!(settings.selection[queue], Selection::CreditBased { .. });
+    let users = Users::of(system, plan, id);
+    let is_bridge = matches!(system.node(port.node).kind, NodeKind::Bridge(_));
+    for queue in (0..BEST_EFFORT_QUEUE + 1).filter(|_| !is_bridge) {
+        if shaped(queue) || (queue < BEST_EFFORT_QUEUE && !users.pcps[queue].is_empty()) {
+            say(format!("queue {queue} is neither shaped nor behind best effort, but with it"));
+        }
+    }
+    let lowest = (0..QUEUES).find(|queue| shaped(*queue));
+    if let Some(lowest) = lowest {
+        if !settings.gates.is_empty() {
+            say(
+                "whether the credit of a shaper grows while its gate is closed, the kernel leaves \
+                 to the driver"
+                    .to_owned(),
+            );
+        }
+        let first = |queue: &usize| !shaped(*queue) && !users.pcps[*queue].is_empty();
+        for queue in (lowest + 1..QUEUES).filter(first) {
+            say(format!(
+                "the most credit of shapers behind queue {queue} does not count its frames: they \
+                 are not shaped"
+            ));
+        }
+    }
+    let shapers = traffic.classes.iter().map(|class| class.idle_slope.as_bps().div_ceil(1_000));
+    if shapers.sum::<u64>() > traffic.rate.as_bps() / 1_000 {
+        say("its idleSlopes, rounded up to kbit/s, are together more than its rate".to_owned());
+    }
+    let launches = plan.channels.iter().zip(&system.channels).any(|(planned, channel)| {
+        channel.talker == port.node
+            && planned
+                .launch
+                .as_ref()
+                .is_some_and(|launch| launch.windows.iter().any(|window| window.port == id))
+    });
+    if launches {
+        say("launch times are not kept by `etf`, which drops what a program sends without one"
+            .to_owned());
+    }
+    unsaid
+}
