@@ -1,15 +1,21 @@
-//! `plan --deploy`: what programs on interfaces read instead of the description, for each host; and
-//! what management writes to bridges and hosts.
+//! `plan --deploy`: what programs on interfaces read instead of the description, for each host;
+//! what management writes to bridges and hosts, and what the tools of those with Linux read.
 
 use crate::output::{Kind, Output};
 use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
+use onbeat_configuration::LINUX;
+use onbeat_machine::timekeeping::{
+    ClockScenario, Configuration, Role, SOCKET, Settings, SettingsError, Stamping,
+    hardware_threshold, software_threshold,
+};
 use onbeat_model::device::Device;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeId, NodeKind, System};
+use onbeat_model::system::{NodeId, NodeKind, StampKind, Synchronisation, System};
 use onbeat_run::process::Reaper;
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,6 +23,8 @@ use std::process::Command;
 const FILTERING: &str = ".filtering";
 /// What the configuration of a node is called, behind its name.
 pub(crate) const CONFIGURATION: [&str; 2] = [".yang.json", ".yang.xml"];
+/// The configuration of ptp4l, and the arguments of phc2sys.
+pub(crate) const CLOCKS: [&str; 2] = [".ptp4l.conf", ".phc2sys"];
 /// How many lines say what configurations do not.
 const UNSAID_MAX: usize = 20;
 
@@ -40,35 +48,15 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
     for line in launches(system, plan) {
         terminal::say(format_args!("onbeat: {line}"));
     }
-    let mut devices = Vec::new();
-    for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
-        match onbeat_configuration::device(system, plan, id) {
-            Ok(device) => devices.push(device),
-            // Programs need their tables whatever a bridge can be told.
-            Err(why) => {
-                terminal::say(format_args!("onbeat: no configuration of `{}`: {why}", node.name));
-            }
-        }
-    }
-    let unsaid: Vec<&String> = devices.iter().flat_map(|device| &device.unsaid).collect();
-    for line in unsaid.iter().take(UNSAID_MAX) {
-        terminal::say(format_args!("onbeat: not in the configuration: {line}"));
-    }
-    if let Some(more) = unsaid.len().checked_sub(UNSAID_MAX + 1) {
-        terminal::say(format_args!("onbeat: {} more lines of this kind", more + 1));
-    }
+    let told = Told::of(system, plan);
+    told.say_unsaid();
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let output = Output::begin(directory, Kind::Deployment, &mut reaper)?;
     for table in &tables {
         output.write(&format!("{}.{TABLE_EXTENSION}", table.host), table.to_string())?;
     }
-    for device in &devices {
-        let filtering = device.filtering.as_ref().map(|filtering| (FILTERING, filtering));
-        for (part, instance) in [("", &device.interfaces)].into_iter().chain(filtering) {
-            for (extension, text) in CONFIGURATION.iter().zip([&instance.json, &instance.xml]) {
-                output.write(&format!("{}{part}{extension}", device.name), text)?;
-            }
-        }
+    for (name, text) in &told.files {
+        output.write(name, text)?;
     }
     output.finish()?;
     Ok(tables.len())
@@ -90,4 +78,107 @@ fn launches(system: &System, plan: &Plan) -> Vec<String> {
         })
     };
     hosts.filter_map(launches).collect()
+}
+
+/// What devices are told.
+#[derive(Default)]
+struct Told {
+    /// Names and texts.
+    files: Vec<(String, String)>,
+    /// What they do not say.
+    unsaid: Vec<String>,
+}
+
+impl Told {
+    /// What all nodes are.
+    fn of(system: &System, plan: &Plan) -> Self {
+        let mut told = Self::default();
+        for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
+            told.managed(system, plan, id);
+            let linux = onbeat_configuration::linux(system, plan, id);
+            let files = LINUX.iter().zip(linux.files);
+            let files = files.filter_map(|(of, text)| Some((format!("{}{of}", node.name), text?)));
+            told.files.extend(files);
+            told.unsaid.extend(linux.unsaid);
+            if let Some(synchronisation) = &system.synchronisation {
+                told.clocks(system, synchronisation, id);
+            }
+        }
+        told
+    }
+
+    /// What management writes to a node.
+    fn managed(&mut self, system: &System, plan: &Plan, id: NodeId) {
+        let device = match onbeat_configuration::device(system, plan, id) {
+            Ok(device) => device,
+            // Programs need their tables whatever a bridge can be told.
+            Err(why) => {
+                let name = &system.node(id).name;
+                return terminal::say(format_args!("onbeat: no configuration of `{name}`: {why}"));
+            }
+        };
+        let filtering = device.filtering.map(|filtering| (FILTERING, filtering));
+        for (part, instance) in [("", device.interfaces)].into_iter().chain(filtering) {
+            for (extension, text) in CONFIGURATION.iter().zip([instance.json, instance.xml]) {
+                self.files.push((format!("{}{part}{extension}", device.name), text));
+            }
+        }
+        self.unsaid.extend(device.unsaid);
+    }
+
+    /// What keeps a node's clock on the network's time.
+    fn clocks(&mut self, system: &System, how: &Synchronisation, id: NodeId) {
+        let name = &system.node(id).name;
+        match timekeeping(system, how, id) {
+            Ok(configuration) => {
+                let phc2sys = configuration.phc2sys_words().map(|words| words.join(" ") + "\n");
+                let texts = [Some(configuration.ptp4l()), phc2sys];
+                let files = CLOCKS.iter().zip(texts);
+                let files = files.filter_map(|(of, text)| Some((format!("{name}{of}"), text?)));
+                self.files.extend(files);
+            }
+            Err(why) => self.unsaid.push(format!("{name}: its clock is not kept: {why}")),
+        }
+    }
+
+    /// Tells the user, each line once: several files may be without the same.
+    fn say_unsaid(&self) {
+        let mut said = HashSet::new();
+        let unsaid: Vec<&String> =
+            self.unsaid.iter().filter(|line| said.insert(line.as_str())).collect();
+        for line in unsaid.iter().take(UNSAID_MAX) {
+            terminal::say(format_args!("onbeat: not in the configuration: {line}"));
+        }
+        if let Some(more) = unsaid.len().checked_sub(UNSAID_MAX + 1) {
+            terminal::say(format_args!("onbeat: {} more lines of this kind", more + 1));
+        }
+    }
+}
+
+/// How ptp4l and phc2sys keep a node's clock. The longest delay to a neighbour lets the described
+/// links be (802.1AS-2020 11.2.2).
+fn timekeeping(
+    system: &System,
+    how: &Synchronisation,
+    id: NodeId,
+) -> Result<Configuration, SettingsError> {
+    let ports = &system.node(id).ports;
+    let (stamping, threshold) = match how.stamps {
+        StampKind::Hardware | StampKind::Coarse => (Stamping::Hardware, hardware_threshold()),
+        StampKind::Software => (Stamping::Software, software_threshold()),
+    };
+    let longest = ports.iter().map(|port| system.link_of(*port).propagation).max();
+    Configuration::new(Settings {
+        scenario: match system.node(how.grandmaster).kind {
+            NodeKind::Bridge(_) => ClockScenario::Sms,
+            NodeKind::Host(_) => ClockScenario::Mbs,
+        },
+        role: if id == how.grandmaster { Role::Master } else { Role::Slave },
+        interfaces: ports.iter().map(|port| system.port(*port).name.clone()).collect(),
+        stamping,
+        domain: 0,
+        threshold: threshold + longest.unwrap_or_default(),
+        steers: true,
+        socket: SOCKET.to_owned(),
+    })
 }

@@ -1,6 +1,6 @@
 //! Writing what a run or a simulation leaves, all or nothing.
 
-use crate::deploy::CONFIGURATION;
+use crate::deploy::{CLOCKS, CONFIGURATION};
 use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
@@ -450,19 +450,28 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
         let table = text.parse::<ChannelTable>();
         table.is_ok_and(|table| *name == format!("{}.{TABLE_EXTENSION}", table.host))
     };
-    let is_configuration = |name: &String| {
-        let [json, xml] = CONFIGURATION.map(|extension| name.ends_with(extension));
-        let octets = match json || xml {
+    let content = |name: &String, extensions: &[&str]| {
+        let known = extensions.iter().any(|extension| name.ends_with(extension));
+        let octets = match known {
             true => input::read(&directory.join(name), input::RESULTS_OCTETS).unwrap_or_default(),
             false => Vec::new(),
         };
-        String::from_utf8(octets).is_ok_and(|text| {
-            ["ietf-interfaces", "ieee802-dot1q-bridge"].iter().any(|name| text.contains(name))
-        })
+        String::from_utf8(octets).unwrap_or_default()
+    };
+    let is_configuration = |name: &String| {
+        let text = content(name, &CONFIGURATION);
+        ["ietf-interfaces", "ieee802-dot1q-bridge"].iter().any(|name| text.contains(name))
+    };
+    let is_told = |name: &String| {
+        let [ptp4l, phc2sys] = CLOCKS.map(|extension| content(name, &[extension]));
+        onbeat_configuration::is_linux(&content(name, &onbeat_configuration::LINUX))
+            || ptp4l.starts_with("# ptp4l of ")
+            || phc2sys.starts_with("-a -r ")
     };
     Ok(match kind {
         Kind::Deployment => {
-            names(directory).iter().all(|name| is_table(name) || is_configuration(name))
+            let is_ours = |name| is_table(name) || is_configuration(name) || is_told(name);
+            names(directory).iter().all(is_ours)
         }
         Kind::System => false,
         Kind::Measurement => {

@@ -42,6 +42,7 @@ mod completions;
 mod coordinator;
 mod cpp;
 mod day;
+mod deploy;
 mod devices;
 mod doctor;
 mod engines;
