@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
-use onbeat_configuration::LINUX;
+use onbeat_configuration::{Deployment, LINUX};
 use onbeat_machine::timekeeping::{
     ClockScenario, Configuration, Role, SOCKET, Settings, SettingsError, Stamping,
     hardware_threshold, software_threshold,
@@ -93,9 +93,10 @@ impl Told {
     /// What all nodes are.
     fn of(system: &System, plan: &Plan) -> Self {
         let mut told = Self::default();
+        let deployment = Deployment::new(system, plan);
         for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
-            told.managed(system, plan, id);
-            let linux = onbeat_configuration::linux(system, plan, id);
+            told.managed(&deployment, &node.name, id);
+            let linux = deployment.linux(id);
             let files = LINUX.iter().zip(linux.files);
             let files = files.filter_map(|(of, text)| Some((format!("{}{of}", node.name), text?)));
             told.files.extend(files);
@@ -108,12 +109,11 @@ impl Told {
     }
 
     /// What management writes to a node.
-    fn managed(&mut self, system: &System, plan: &Plan, id: NodeId) {
-        let device = match onbeat_configuration::device(system, plan, id) {
+    fn managed(&mut self, deployment: &Deployment<'_>, name: &str, id: NodeId) {
+        let device = match deployment.device(id) {
             Ok(device) => device,
             // Programs need their tables whatever a bridge can be told.
             Err(why) => {
-                let name = &system.node(id).name;
                 return terminal::say(format_args!("onbeat: no configuration of `{name}`: {why}"));
             }
         };

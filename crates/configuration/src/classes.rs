@@ -1,5 +1,6 @@
 //! Which priority belongs to which traffic class at a bridge's ports (802.1Q-2022 8.6.6).
 
+use crate::Deployment;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{
@@ -10,6 +11,41 @@ use std::collections::BTreeSet;
 
 /// For eight classes of which A and B are two (802.1Q-2022 Table 34-1).
 const DEFAULT: [u8; 8] = [1, 0, 6, 7, 2, 3, 4, 5];
+
+/// The channels and streams that leave each port, found once for all ports.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    channels: Vec<Vec<ChannelId>>,
+    streams: Vec<Vec<StreamIndex>>,
+}
+
+impl Leaving {
+    pub(crate) fn of(system: &System, plan: &Plan) -> Self {
+        let mut channels = vec![Vec::new(); system.ports.len()];
+        for (id, planned) in (0..).map(ChannelId).zip(&plan.channels) {
+            for port in planned.tree_ports() {
+                channels[port.index()].push(id);
+            }
+        }
+        let mut streams = vec![Vec::new(); system.ports.len()];
+        for (id, planned) in (0..).map(StreamIndex).zip(&plan.streams) {
+            let ports: BTreeSet<PortId> =
+                planned.paths.iter().flatten().flatten().copied().collect();
+            ports.iter().for_each(|port| streams[port.index()].push(id));
+        }
+        Self { channels, streams }
+    }
+
+    /// The channels that leave a port, in their order.
+    pub(crate) fn channels(&self, port: PortId) -> &[ChannelId] {
+        &self.channels[port.index()]
+    }
+
+    /// The streams.
+    pub(crate) fn streams(&self, port: PortId) -> &[StreamIndex] {
+        &self.streams[port.index()]
+    }
+}
 
 /// What leaves a port, by the queue that the plan has it in.
 #[derive(Default)]
@@ -22,28 +58,24 @@ pub(crate) struct Users {
 
 impl Users {
     /// Those of a port: its channels and streams.
-    pub(crate) fn of(system: &System, plan: &Plan, port: PortId) -> Self {
+    pub(crate) fn of(all: &Deployment<'_>, port: PortId) -> Self {
+        let Deployment { system, plan, leaving } = all;
         let node = system.port(port).node;
         let is_bridge = matches!(system.node(node).kind, NodeKind::Bridge(_));
         let may = |talker: NodeId| is_bridge || talker == node;
         // Frames of a channel have its priority even where nothing is reserved for it.
-        let channels = (0..).map(ChannelId).zip(&system.channels);
-        let channels = channels.map(|(id, channel)| (plan.channel(id), channel));
-        let channels = channels
-            .filter(|(planned, channel)| {
-                may(channel.talker) && planned.paths.iter().flatten().any(|at| *at == port)
-            })
-            .map(|(planned, channel)| {
+        let channels = leaving.channels(port).iter();
+        let channels = channels.map(|id| (plan.channel(*id), system.channel(*id)));
+        let channels =
+            channels.filter(|(_, channel)| may(channel.talker)).map(|(planned, channel)| {
                 let queue = channel.class.queue();
                 let queue = if planned.protected { queue } else { BEST_EFFORT_QUEUE };
                 (channel.pcp, queue, frame::of_channel(channel.stream_data_length()))
             });
-        let streams = (0..).map(StreamIndex).zip(&system.streams).filter(|(id, stream)| {
-            let mut ports = plan.stream(*id).paths.iter().flatten().flatten();
-            may(stream.talker) && ports.any(|at| *at == port)
-        });
+        let streams = leaving.streams(port).iter().map(|id| &system.streams[id.index()]);
+        let streams = streams.filter(|stream| may(stream.talker));
         let streams =
-            streams.map(|(_, stream)| (stream.pcp, stream.traffic_class.into(), stream.frame[1]));
+            streams.map(|stream| (stream.pcp, stream.traffic_class.into(), stream.frame[1]));
         let mut users = Self::default();
         for (pcp, queue, octets) in channels.chain(streams) {
             users.pcps[queue].insert(pcp);
@@ -64,9 +96,9 @@ pub(crate) struct Classes {
 impl Classes {
     /// Those with which all channels and streams that leave a port get into the queues that the
     /// plan has them in.
-    pub(crate) fn of(system: &System, plan: &Plan, port: PortId) -> Self {
+    pub(crate) fn of(all: &Deployment<'_>, port: PortId) -> Self {
         let mut used = [[false; QUEUES]; 8];
-        for (queue, pcps) in Users::of(system, plan, port).pcps.iter().enumerate() {
+        for (queue, pcps) in Users::of(all, port).pcps.iter().enumerate() {
             for priority in pcps {
                 used[usize::from(*priority)][queue] = true;
             }

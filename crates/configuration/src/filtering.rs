@@ -1,10 +1,10 @@
 //! The filtering database of a bridge: where frames of each channel leave, and which VLANs leave by
 //! which ports.
 
+use crate::Deployment;
 use crate::element::{Element, InstanceValue};
 use crate::module::Module;
-use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::system::{ChannelId, NodeId, PortId};
 use onbeat_model::units::MacAddress;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,16 +19,19 @@ pub(crate) struct Database {
 
 impl Database {
     /// That of a bridge.
-    pub(crate) fn of(system: &System, plan: &Plan, id: NodeId) -> Self {
-        let mut entries = Vec::new();
-        for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-            let leaves = planned.paths.iter().flatten();
-            let leaves = leaves.filter(|port| system.port(**port).node == id);
-            let leaves: BTreeSet<PortId> = leaves.copied().collect();
-            if !leaves.is_empty() {
-                entries.push((channel.vlan, channel.destination, leaves));
+    pub(crate) fn of(all: &Deployment<'_>, id: NodeId) -> Self {
+        let Deployment { system, leaving, .. } = all;
+        let mut by_channel: BTreeMap<ChannelId, BTreeSet<PortId>> = BTreeMap::new();
+        for port in &system.node(id).ports {
+            for channel in leaving.channels(*port) {
+                by_channel.entry(*channel).or_default().insert(*port);
             }
         }
+        let entry = |(channel, leaves)| {
+            let channel = system.channel(channel);
+            (channel.vlan, channel.destination, leaves)
+        };
+        let entries: Vec<_> = by_channel.into_iter().map(entry).collect();
         let ports = system.node(id).ports.iter();
         let settings = || ports.clone().map(|port| (*port, &system.port(*port).settings.vlans));
         let mut vlans: BTreeSet<u16> = entries.iter().map(|(vlan, ..)| *vlan).collect();
@@ -44,9 +47,10 @@ impl Database {
 
 /// The database of a bridge (802.1Q-2022 12.7), if anything is to be said of it. Ports are numbered
 /// from 1 in their order; each VLAN has the database of its number (independent learning, 8.8.8).
-pub(crate) fn bridges(system: &System, plan: &Plan, id: NodeId) -> Option<Element> {
+pub(crate) fn bridges(all: &Deployment<'_>, id: NodeId) -> Option<Element> {
+    let system = all.system;
     let ports = &system.node(id).ports;
-    let said = Database::of(system, plan, id);
+    let said = Database::of(all, id);
     let entries = said.entries.into_iter().map(|(vlan, destination, leaves)| {
         let address = destination.to_string().replace(':', "-").to_uppercase();
         let of_port = |port: &PortId| {

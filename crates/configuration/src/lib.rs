@@ -7,7 +7,7 @@
 //! class. For each bridge: its filtering database, with an entry for each channel and each VLAN.
 //! Pure: the same plan gives the same text.
 //!
-//! For machines with Linux, [`linux()`] gives the same to iproute2, as far as that and the kernel
+//! For machines with Linux, [`Deployment::linux`] gives the same to iproute2, as far as that and the kernel
 //! can say it.
 //!
 //! The leaves `supported-list-max`, `supported-cycle-max` and `supported-interval-max`, which the
@@ -27,9 +27,10 @@ mod xml;
 
 pub use linux::{
     Disciplines, Gates, LINUX, Linux, Numbering, Queue, Shaper, Traffic, Vlan, is_interface,
-    is_linux, linux,
+    is_linux,
 };
 
+use classes::Leaving;
 use element::{Element, InstanceValue};
 use module::Module;
 use onbeat_model::plan::Plan;
@@ -89,16 +90,41 @@ pub enum Inexpressible {
     },
 }
 
-/// The configuration of a bridge or a host; of hosts for those that are network systems of IEEE
-/// 802.1DC: others are set by commands. `plan` is one of `system`.
-///
-/// # Errors
-/// The first port whose gates no configuration expresses.
-pub fn device(system: &System, plan: &Plan, id: NodeId) -> Result<Device, Inexpressible> {
+/// A plan, to be told to devices.
+#[derive(Debug)]
+pub struct Deployment<'a> {
+    pub(crate) system: &'a System,
+    pub(crate) plan: &'a Plan,
+    pub(crate) leaving: Leaving,
+}
+
+impl<'a> Deployment<'a> {
+    /// That of a plan of `system`.
+    pub fn new(system: &'a System, plan: &'a Plan) -> Self {
+        Self { system, plan, leaving: Leaving::of(system, plan) }
+    }
+
+    /// The configuration of a bridge or a host; of hosts for those that are network systems of
+    /// IEEE 802.1DC: others are set by commands.
+    ///
+    /// # Errors
+    /// The first port whose gates no configuration expresses.
+    pub fn device(&self, id: NodeId) -> Result<Device, Inexpressible> {
+        device(self, id)
+    }
+
+    /// The lines for a bridge or a host with Linux.
+    pub fn linux(&self, id: NodeId) -> Linux {
+        linux::linux(self, id)
+    }
+}
+
+fn device(all: &Deployment<'_>, id: NodeId) -> Result<Device, Inexpressible> {
+    let system = all.system;
     let node = system.node(id);
     let mut unsaid = Vec::new();
     let interfaces = node.ports.iter().map(|port| {
-        let interface = port::interface(system, plan, *port)?;
+        let interface = port::interface(all, *port)?;
         unsaid.extend(interface.unsaid);
         Ok(interface.fields)
     });
@@ -106,7 +132,7 @@ pub fn device(system: &System, plan: &Plan, id: NodeId) -> Result<Device, Inexpr
     let list = Element::new(Module::Interfaces, "interface", interfaces);
     let root = Element::new(Module::Interfaces, "interfaces", InstanceValue::Fields(vec![list]));
     let filtering = match node.kind {
-        NodeKind::Bridge(_) => filtering::bridges(system, plan, id),
+        NodeKind::Bridge(_) => filtering::bridges(all, id),
         NodeKind::Host(_) => None,
     };
     let filtering = filtering.as_ref().map(Instance::of);

@@ -3,10 +3,9 @@
 use crate::classes::Classes;
 use crate::element::{Element, InstanceValue};
 use crate::module::Module;
-use crate::{Inexpressible, gates};
-use onbeat_model::plan::Plan;
+use crate::{Deployment, Inexpressible, gates};
 use onbeat_model::port::{PortSettings, QUEUES, Selection};
-use onbeat_model::system::{NodeKind, PortId, System};
+use onbeat_model::system::{NodeKind, PortId};
 
 /// The leaves of `traffic-class-table`, by priority.
 const PRIORITIES: [&str; 8] = [
@@ -29,11 +28,8 @@ pub(crate) struct PortInterface {
 }
 
 /// The interface of a port.
-pub(crate) fn interface(
-    system: &System,
-    plan: &Plan,
-    id: PortId,
-) -> Result<PortInterface, Inexpressible> {
+pub(crate) fn interface(all: &Deployment<'_>, id: PortId) -> Result<PortInterface, Inexpressible> {
+    let Deployment { system, plan, .. } = all;
     let (port, label) = (system.port(id), system.port_label(id));
     let settings = plan.ports.get(id.index()).map_or(&port.settings, |planned| &planned.settings);
     let field = |name, value| Element::new(Module::Interfaces, name, value);
@@ -44,7 +40,7 @@ pub(crate) fn interface(
     let limits = system.device_limits(port.node);
     match system.node(port.node).kind {
         NodeKind::Bridge(_) => {
-            let classes = Classes::of(system, plan, id);
+            let classes = Classes::of(all, id);
             unsaid.extend(classes.torn.iter().map(|priority| {
                 format!("{label}: frames of priority {priority} are to be of more than one class")
             }));

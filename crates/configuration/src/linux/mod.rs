@@ -8,12 +8,12 @@ mod traffic;
 
 pub use traffic::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan, is_interface};
 
+use crate::Deployment;
 use crate::classes::{Classes, Users};
 use crate::filtering::Database;
 use crate::port;
-use onbeat_model::plan::Plan;
 use onbeat_model::port::{QUEUES, Selection};
-use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId, System};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId};
 use std::fmt::Write;
 
 /// What the first line of each file begins with, behind which its tool and its node are.
@@ -37,8 +37,9 @@ pub fn is_linux(text: &str) -> bool {
     text.starts_with(HEADER)
 }
 
-/// The lines for a bridge or a host. `plan` is one of `system`.
-pub fn linux(system: &System, plan: &Plan, id: NodeId) -> Linux {
+/// The lines for a bridge or a host.
+pub(crate) fn linux(all: &Deployment<'_>, id: NodeId) -> Linux {
+    let system = all.system;
     let node = system.node(id);
     let (mut ip, mut bridge, mut tc) = (Vec::new(), Vec::new(), Vec::new());
     let mut unsaid = Vec::new();
@@ -49,11 +50,11 @@ pub fn linux(system: &System, plan: &Plan, id: NodeId) -> Linux {
     }));
     let is_bridge = matches!(node.kind, NodeKind::Bridge(_));
     if is_bridge {
-        (ip, bridge) = forwarding(system, plan, id, &named, &mut unsaid);
+        (ip, bridge) = forwarding(all, id, &named, &mut unsaid);
     }
     for port in named {
         let interface = &system.port(port).name;
-        let traffic = Traffic::of_port(system, plan, port);
+        let traffic = Traffic::of_port(all, port);
         for vlan in &traffic.vlans {
             ip.extend(lines(vlan.setup(interface)));
         }
@@ -63,7 +64,7 @@ pub fn linux(system: &System, plan: &Plan, id: NodeId) -> Linux {
             Ok(Some(disciplines)) => tc.extend(lines(disciplines.commands(interface))),
             Err(why) => unsaid.push(format!("{label}: its queues are not set: {why}")),
         }
-        unsaid.extend(port_unsaid(system, plan, port, &traffic));
+        unsaid.extend(port_unsaid(all, port, &traffic));
     }
     let file = |(extension, lines): (&str, Vec<String>)| {
         let tool = extension.trim_start_matches('.');
@@ -86,12 +87,12 @@ fn lines(commands: Vec<Vec<String>>) -> impl Iterator<Item = String> {
 
 /// The lines of `ip` that make a bridge of ports, and those of `bridge` for its filtering database.
 fn forwarding(
-    system: &System,
-    plan: &Plan,
+    all: &Deployment<'_>,
     id: NodeId,
     ports: &[PortId],
     unsaid: &mut Vec<String>,
 ) -> (Vec<String>, Vec<String>) {
+    let Deployment { system, leaving, .. } = all;
     let node = system.node(id);
     let name = |port: &PortId| &*system.port(*port).name;
     let mut free = (0..).map(|number| format!("br{number}"));
@@ -116,10 +117,9 @@ fn forwarding(
             node.name
         ));
     }
-    let mut database = Database::of(system, plan, id);
-    let streams = plan.streams.iter().zip(&system.streams).flat_map(|(planned, stream)| {
-        let ports = planned.paths.iter().flatten().flatten();
-        ports.filter(|port| system.port(**port).node == id).map(|port| (stream.vlan, *port))
+    let mut database = Database::of(all, id);
+    let streams = node.ports.iter().flat_map(|port| {
+        leaving.streams(*port).iter().map(|stream| (system.streams[stream.index()].vlan, *port))
     });
     let mut streams = streams.peekable();
     if streams.peek().is_some() {
@@ -156,17 +156,18 @@ fn forwarding(
 }
 
 /// What a port is to do that its lines do not say.
-fn port_unsaid(system: &System, plan: &Plan, id: PortId, traffic: &Traffic) -> Vec<String> {
+fn port_unsaid(all: &Deployment<'_>, id: PortId, traffic: &Traffic) -> Vec<String> {
+    let Deployment { system, plan, leaving } = all;
     let port = system.port(id);
     let settings = plan.ports.get(id.index()).map_or(&port.settings, |port| &port.settings);
     let label = system.port_label(id);
     let mut unsaid = port::unsaid(&label, settings);
     let mut say = |what: String| unsaid.push(format!("{label}: {what}"));
-    for priority in Classes::of(system, plan, id).torn {
+    for priority in Classes::of(all, id).torn {
         say(format!("frames of priority {priority} are to be of more than one class"));
     }
     let shaped = |queue: usize| matches!(settings.selection[queue], Selection::CreditBased { .. });
-    let users = Users::of(system, plan, id);
+    let users = Users::of(all, id);
     let is_bridge = matches!(system.node(port.node).kind, NodeKind::Bridge(_));
     for queue in (0..BEST_EFFORT_QUEUE + 1).filter(|_| !is_bridge) {
         if shaped(queue) || (queue < BEST_EFFORT_QUEUE && !users.pcps[queue].is_empty()) {
@@ -194,14 +195,10 @@ fn port_unsaid(system: &System, plan: &Plan, id: PortId, traffic: &Traffic) -> V
     if shapers.sum::<u64>() > traffic.rate.as_bps() / 1_000 {
         say("its idleSlopes, rounded up to kbit/s, are together more than its rate".to_owned());
     }
-    let launches = plan.channels.iter().zip(&system.channels).any(|(planned, channel)| {
-        channel.talker == port.node
-            && planned
-                .launch
-                .as_ref()
-                .is_some_and(|launch| launch.windows.iter().any(|window| window.port == id))
-    });
-    if launches {
+    let launches = |id: &ChannelId| {
+        system.channel(*id).talker == port.node && plan.channel(*id).launch.is_some()
+    };
+    if leaving.channels(id).iter().any(launches) {
         say("launch times are not kept by `etf`, which drops what a program sends without one"
             .to_owned());
     }

@@ -1,6 +1,7 @@
 //! What a plan asks of an interface, and the commands for `tc` and `ip` that make it: a shaper for
 //! each reserved class (Austad et al. 2023, listing 14), gates, VLANs.
 
+use crate::Deployment;
 use crate::classes::{Classes, Users};
 
 use onbeat_model::plan::Plan;
@@ -283,10 +284,11 @@ impl Traffic {
 
     /// What the plan asks of a port, whoever sends there: the queues of its channels and streams,
     /// and those with a shaper. Those of a host that go behind best effort are with it.
-    pub(crate) fn of_port(system: &System, plan: &Plan, id: PortId) -> Self {
+    pub(crate) fn of_port(all: &Deployment<'_>, id: PortId) -> Self {
+        let Deployment { system, plan, .. } = all;
         let port = system.port(id);
         let settings = plan.ports.get(id.index()).map_or(&port.settings, |port| &port.settings);
-        let users = Users::of(system, plan, id);
+        let users = Users::of(all, id);
         let is_bridge = matches!(system.node(port.node).kind, NodeKind::Bridge(_));
         let classes = (0..QUEUES).rev().filter_map(|queue| {
             let (pcps, longest) = (&users.pcps[queue], users.octets[queue]);
@@ -306,7 +308,7 @@ impl Traffic {
         let classes = classes.collect();
         let (numbering, vlans) = match is_bridge {
             true => {
-                let classes = Classes::of(system, plan, id).of_priority;
+                let classes = Classes::of(all, id).of_priority;
                 (Numbering::Standard(classes), Vec::new())
             }
             false => (Numbering::Compact, vlans(system, port.node)),

@@ -1,7 +1,7 @@
 //! What machines with Linux are told, against the plan, and against the tools that read it.
 
 use crate::systems;
-use onbeat_configuration::{LINUX, Linux, is_linux, linux};
+use onbeat_configuration::{Deployment, LINUX, Linux, is_linux};
 use onbeat_model::plan::Plan;
 use onbeat_model::port::{GateControl, Selection};
 use onbeat_model::system::{BEST_EFFORT_QUEUE, Channel, NodeId, NodeKind, PortId, System};
@@ -74,7 +74,7 @@ fn all_systems() -> Vec<(System, Plan)> {
 
 impl Seen {
     fn compare(&mut self, system: &System, plan: &Plan, id: NodeId) {
-        let told = linux(system, plan, id);
+        let told = Deployment::new(system, plan).linux(id);
         for (text, extension) in told.files.iter().zip(LINUX) {
             let header = format!("# Onbeat's plan for `{}`: ", system.node(id).name);
             let is_headed = |text: &String| {
@@ -165,8 +165,11 @@ impl Seen {
             return;
         };
         assert_eq!(made.root[7], "taprio");
-        assert_eq!(number(&made.root, "base-time"), list.base.as_ns().into());
-        assert_eq!(number(&made.root, "cycle-time"), list.cycle.as_ns().into());
+        let (base, cycle) = (list.base.as_ns(), list.cycle.as_ns());
+        // A later cycle, where the first one begins before the epoch.
+        let base = if base < 0 { base.rem_euclid(cycle) } else { base };
+        assert_eq!(number(&made.root, "base-time"), base.into());
+        assert_eq!(number(&made.root, "cycle-time"), cycle.into());
         let clock = if is_bridge { ["flags", "0x2"] } else { ["clockid", "CLOCK_TAI"] };
         assert_eq!(made.root[made.root.len() - 2..], clock);
         let entries = made.root.windows(4).filter(|words| words[0] == "sched-entry");
@@ -297,7 +300,8 @@ fn reached(system: &System, told: &[Linux], channel: &Channel) -> Vec<u32> {
 fn frames_go_where_the_plan_says_by_what_linux_is_told() {
     let mut channels = 0;
     for (system, plan) in all_systems() {
-        let told = (0..system.nodes.len()).map(|at| linux(&system, &plan, NodeId(at as u32)));
+        let told = (0..system.nodes.len())
+            .map(|at| Deployment::new(&system, &plan).linux(NodeId(at as u32)));
         let told: Vec<Linux> = told.collect();
         for channel in &system.channels {
             let mut listeners: Vec<u32> = channel.listeners.iter().map(|to| to.0).collect();
@@ -347,7 +351,9 @@ fn tc_takes_every_line() {
     let mut all = String::new();
     for (system, plan) in all_systems() {
         for at in 0..system.nodes.len() {
-            for mut line in lines(&linux(&system, &plan, NodeId(at as u32)).files[2]) {
+            for mut line in
+                lines(&Deployment::new(&system, &plan).linux(NodeId(at as u32)).files[2])
+            {
                 line[3] = "onbeat-none".to_owned();
                 all += &format!("{}\n", line.join(" "));
             }
@@ -412,7 +418,7 @@ fn ip_and_bridge_take_every_line() {
 
 /// Whether the kernel has what a node is told; whatever it has, the tools take it.
 fn takes(system: &System, plan: &Plan, id: NodeId, absent: &[&str]) -> bool {
-    let told = linux(system, plan, id);
+    let told = Deployment::new(system, plan).linux(id);
     let [ip, bridge, _] = &told.files;
     for port in &system.node(id).ports {
         let name = &system.port(*port).name;
@@ -459,7 +465,7 @@ fn what_linux_cannot_be_told_is_said() {
         let text = systems::SCHEDULED.replace("length_aware = false, ", "");
         let (system, plan) = systems::described(&text.replace("interval_ns = 233_333", more));
         let at = system.nodes.iter().position(|node| node.name == "second").expect("the bridge");
-        let told = linux(&system, &plan, NodeId(at as u32));
+        let told = Deployment::new(&system, &plan).linux(NodeId(at as u32));
         let interfaces = disciplines(&told);
         (told.unsaid, interfaces.contains_key("spare"))
     };
@@ -480,8 +486,8 @@ fn what_linux_cannot_be_told_is_said() {
     assert!(many("interval_ns = 1_000").0.iter().any(|line| line.contains("has 31 entries")));
     let several = systems::SCHEDULED.replace("# several: ", "");
     let (system, plan) = systems::described(&several);
-    let told =
-        (0..system.nodes.len()).flat_map(|at| linux(&system, &plan, NodeId(at as u32)).unsaid);
+    let told = (0..system.nodes.len())
+        .flat_map(|at| Deployment::new(&system, &plan).linux(NodeId(at as u32)).unsaid);
     let told: Vec<String> = told.collect();
     assert!(told.iter().any(|line| line.contains("several gate control lists")), "{told:#?}");
     let launch = "controller.p1: launch times are not kept by `etf`";

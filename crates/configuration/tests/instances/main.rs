@@ -5,7 +5,7 @@ mod read;
 mod systems;
 mod yanglint;
 
-use onbeat_configuration::{Device, Inexpressible, device};
+use onbeat_configuration::{Deployment, Device, Inexpressible};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_testkit::Random;
@@ -20,7 +20,7 @@ fn configured(system: &System, plan: &Plan, of: Of) -> Result<Vec<Device>, Inexp
     let nodes = (0..).map(NodeId).zip(&system.nodes);
     let is_of = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(_)) == (of == Of::Bridge);
     let nodes = nodes.filter(|(_, node)| is_of(&node.kind));
-    nodes.map(|(id, _)| device(system, plan, id)).collect()
+    nodes.map(|(id, _)| Deployment::new(system, plan).device(id)).collect()
 }
 
 fn devices(system: &System, plan: &Plan) -> Vec<(Of, Device)> {
@@ -240,7 +240,7 @@ fn frames_go_where_the_plan_says_by_what_the_bridges_are_told() {
     for (system, plan) in all {
         let nodes = (0..).map(NodeId).zip(&system.nodes);
         let told = nodes.map(|(id, _)| {
-            let device = device(&system, &plan, id).expect("it can be configured");
+            let device = Deployment::new(&system, &plan).device(id).expect("it can be configured");
             let Some(filtering) = device.filtering else { return Value::Null };
             let json: Value = serde_json::from_str(&filtering.json).expect("JSON");
             if let Some(yanglint) = &yanglint {
