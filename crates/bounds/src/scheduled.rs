@@ -330,6 +330,9 @@ fn kept_windows(
     let was = |(flow, id): (usize, &ChannelId)| {
         let (launch, is_same) = kept.launch(*id)?;
         let placed = placed(launch, &flows[flow])?;
+        let spans = launch.windows.iter().map(|window| (window.port.index(), window.span));
+        let now = flows[flow].hops.iter().map(|hop| (hop.port, hop.occupies));
+        let is_same = is_same && spans.eq(now);
         (!is_held(system, &flows[flow], &placed)).then_some((is_same, (flow, placed)))
     };
     let (same, changed): (Vec<_>, Vec<_>) =
@@ -339,6 +342,10 @@ fn kept_windows(
 
 /// Where a flow was that left so, if it has windows at the same ports.
 fn placed(launch: &Launch, flow: &PeriodicFlow) -> Option<Placed> {
+    // First what keeps the rest within 64 bits: a file may say anything.
+    if !(Span::ZERO..flow.period).contains(&launch.at) {
+        return None;
+    }
     let start = |hop: &FlowHop| {
         let mut windows = launch.windows.iter();
         Some(windows.find(|window| window.port.index() == hop.port)?.start)
@@ -591,6 +598,17 @@ fn obstacle(
             };
             let device = system.device_limits(system.port(PortId(*port as u32)).node);
             let (port, most) = (label(*port), device.entries_max(limits::GATE_ENTRIES));
+            if let Some(openings) = device.openings_max.filter(|most| *most < limits::GATE_ENTRIES)
+            {
+                return (
+                    format!(
+                        "a gate of port {port} would open more than {openings} times in a cycle, \
+                         of {entries} entries, and its device cannot"
+                    ),
+                    "let windows follow one another, with equal intervals and without `phase_ns`, \
+                     or use another device",
+                );
+            }
             (
                 format!(
                     "the gate control list of port {port} would have {entries} entries, of at \

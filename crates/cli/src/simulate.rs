@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_measure::simulation::{Results, SimulationSettings};
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{PortId, RunSettings, System};
+use onbeat_model::system::{IdleSlopes, PortId, RunSettings, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::{Simulation, Transmission, simulate_one};
 use onbeat_report::simulation::{self, Repetitions};
@@ -42,6 +42,9 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
         false => source.plan(&system, system.run.protected)?,
         true => source.plan_without_bounds(&system, system.run.protected)?,
     };
+    if arguments.no_bounds && system.idle_slopes == IdleSlopes::Deadline {
+        terminal::say("onbeat: without bounds no idleSlope is raised for a deadline");
+    }
     if !system.programs.is_empty() {
         terminal::say(format_args!(
             "onbeat: no program is started: channels are modelled, one message an interval"

@@ -187,8 +187,11 @@ fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Requ
         write_boot: arguments.write_boot,
         ..Requirement::default()
     };
+    let kept = arguments.keep.read()?;
+    if kept.is_some() && arguments.system.is_none() {
+        bail!(WrongArgument("--keep needs the description of the plan, and the host".to_owned()));
+    }
     if let (Some(path), Some(name)) = (&arguments.system, &arguments.host) {
-        let kept = arguments.keep.read()?;
         let source = Source::load(path, arguments.json, Trust::AsKnown)?;
         let source = source.keeping(kept.as_ref());
         let system = &source.system;

@@ -375,6 +375,16 @@ fn channels_stay_where_they_were_and_only_what_has_changed_gets_a_new_place() {
     let wild = old.to_string().replace("\"start_ns\":", "\"start_ns\":922337203685");
     std::fs::write(system.path().join("old.json"), wild).expect("written");
     assert!(plan(&["--keep", "old.json"]).1.contains("onbeat: 1 of 3"));
+    // Without gates at the talker, where its launch time counts itself.
+    let text = timetable(&[1_000, 200, 300], None)
+        .replace("name = \"a\"\n[", "name = \"a\"\ndevice = \"i210\"\n[");
+    let text = text.replace("class = \"A\"\n", "class = \"A\"\nreserve = false\n");
+    std::fs::write(&description, text).expect("written");
+    let at = "\"at_ns\": 9223372036854775807";
+    let wild = format!("{:#}", old).replace("\"at_ns\": 0", at);
+    assert!(wild.contains(at), "{wild}");
+    std::fs::write(system.path().join("old.json"), wild).expect("written");
+    plan(&["--keep", "old.json"]);
     std::fs::write(system.path().join("old.json"), "{}").expect("written");
     let output = run(&["simulate", ".", "--keep", "old.json"], system.path(), 2);
     assert!(String::from_utf8_lossy(&output.stderr).contains("old.json: it is no plan"));

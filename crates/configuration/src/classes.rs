@@ -4,13 +4,15 @@ use crate::Deployment;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{
-    BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
+    BEST_EFFORT_QUEUE, ChannelId, Class, NodeId, NodeKind, PortId, StreamIndex, System,
 };
 use onbeat_model::units::{Octets, frame};
 use std::collections::BTreeSet;
 
 /// For eight classes of which A and B are two (802.1Q-2022 Table 34-1).
 const DEFAULT: [u8; 8] = [1, 0, 6, 7, 2, 3, 4, 5];
+/// The class of priorities that would be in that of scheduled channels by default.
+const BESIDE_SCHEDULED: u8 = 4;
 
 /// The channels and streams that leave each port, found once for all ports.
 #[derive(Debug)]
@@ -110,6 +112,17 @@ impl Classes {
             classes.of_priority[usize::from(priority)] = queue as u8;
             if queues.iter().filter(|used| **used).count() > 1 {
                 classes.torn.push(priority);
+            }
+        }
+        // What is not planned, such as the frames of a bridge itself, is not in the windows of
+        // scheduled channels.
+        let queue = Class::Scheduled.queue();
+        let is_scheduled = |id: &ChannelId| all.plan.channel(*id).launch.is_some();
+        if all.leaving.channels(port).iter().any(is_scheduled) {
+            for (class, queues) in classes.of_priority.iter_mut().zip(&used) {
+                if usize::from(*class) == queue && !queues[queue] {
+                    *class = BESIDE_SCHEDULED;
+                }
             }
         }
         classes

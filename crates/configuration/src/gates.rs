@@ -147,13 +147,15 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 /// 12.29.1.2.3) as several, each in steps of the device. What would begin when the cycle has ended
 /// never comes, and takes up no room of the device.
 fn entries(list: &GateControl, limits: &DeviceLimits) -> Vec<(u8, u32)> {
-    let most = u64::from(whole_ns(limits.longest_entry(u32::MAX)));
+    let longest = limits.interval_max.map_or(u32::MAX, whole_ns);
+    let step = u64::from(whole_ns(limits.longest_entry(u32::MAX)));
     let cycle = list.cycle.as_ns().unsigned_abs();
     let (mut begin, mut entries) = (0_u64, Vec::new());
     for entry in &list.entries {
         let end = begin.saturating_add(entry.span.as_ns().unsigned_abs());
         while begin < end && begin < cycle {
-            let ns = (end - begin).min(most);
+            let left = end - begin;
+            let ns = if left > u64::from(longest) { step } else { left };
             entries.push((entry.open, ns as u32));
             begin += ns;
         }
@@ -206,6 +208,8 @@ mod tests {
         };
         let parts = [(1, 200), (6, 800), (6, 800), (6, 200)];
         assert_eq!(entries(&list(2_000, &[(1, 200), (6, 1_800)]), &limits), parts);
+        // What is not too long is one, in whatever steps the device counts.
+        assert_eq!(entries(&list(1_090, &[(1, 200), (6, 890)]), &limits), [(1, 200), (6, 890)]);
     }
 
     #[test]

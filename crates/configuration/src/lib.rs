@@ -7,8 +7,8 @@
 //! class. For each bridge: its filtering database, with an entry for each channel and each VLAN.
 //! Pure: the same plan gives the same text.
 //!
-//! For machines with Linux, [`Deployment::linux`] gives the same to iproute2, as far as that and the kernel
-//! can say it.
+//! For machines with Linux, [`Deployment::linux`] gives the same to iproute2, as far as that and
+//! the kernel can say it.
 //!
 //! The leaves `supported-list-max`, `supported-cycle-max` and `supported-interval-max`, which the
 //! modules compare the rest with, say what the device of the description can do at most. Where that

@@ -292,3 +292,21 @@ fn a_file_beyond_the_limits_is_refused() {
     let wrong = outcome(&graph(&nodes), None, &options()).expect_err("too many");
     assert_eq!(wrong, "error OB1605 network:1: there are 20001 bridges, of at most 10000\n");
 }
+
+#[test]
+fn an_attribute_whose_key_has_no_name_is_known_by_its_identifier() {
+    let graph = r#"<graphml><key id="rate_mbps" for="edge"/><key id="forwarding_ns" for="node"/>
+        <graph edgedefault="undirected"><node id="a"/><node id="c"/>
+        <node id="b"><data key="forwarding_ns">7</data></node>
+        <edge source="a" target="b"><data key="rate_mbps">100</data></edge>
+        <edge source="c" target="b"/></graph></graphml>"#;
+    let system = system(graph, None, &options());
+    let rates: Vec<u64> = system.links.iter().map(|link| link.rate.as_bps()).collect();
+    assert_eq!(rates, [100_000_000, 1_000_000_000]);
+    let forwarding = |kind: &NodeKind| match kind {
+        NodeKind::Bridge(bridge) => Some(bridge.forwarding),
+        NodeKind::Host(_) => None,
+    };
+    let found: Vec<Span> = system.nodes.iter().filter_map(|node| forwarding(&node.kind)).collect();
+    assert_eq!(found, [Span::from_ns(7)]);
+}

@@ -14,6 +14,7 @@ use crate::filtering::Database;
 use crate::port;
 use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::system::{BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// What the first line of each file begins with, behind which its tool and its node are.
@@ -131,6 +132,15 @@ fn forwarding(
     for (vlan, port) in streams {
         database.vlans.entry(vlan).or_default().insert(port);
     }
+    for (vlan, port) in entering(all, ports) {
+        // The kernel has one list of members for both directions.
+        if database.vlans.entry(vlan).or_default().insert(port) {
+            unsaid.push(format!(
+                "{}: frames of VLAN {vlan} enter there, so they may leave as well",
+                system.port_label(port)
+            ));
+        }
+    }
     if database.vlans.contains_key(&UNTAGGED) {
         unsaid.push(format!(
             "{}: frames of VLAN {UNTAGGED} have tags, so frames without tags are dropped",
@@ -153,6 +163,18 @@ fn forwarding(
         }));
     }
     (ip, bridge)
+}
+
+/// The VLANs of the channels and streams that enter by ports, with these.
+fn entering(all: &Deployment<'_>, ports: &[PortId]) -> BTreeSet<(u16, PortId)> {
+    let Deployment { system, leaving, .. } = all;
+    let of_port = |port: &PortId| {
+        let (port, peer) = (*port, system.port(*port).peer);
+        let channels = leaving.channels(peer).iter().map(|id| system.channel(*id).vlan);
+        let streams = leaving.streams(peer).iter().map(|id| system.streams[id.index()].vlan);
+        channels.chain(streams).map(move |vlan| (vlan, port)).collect::<Vec<_>>()
+    };
+    ports.iter().flat_map(of_port).collect()
 }
 
 /// What a port is to do that its lines do not say.

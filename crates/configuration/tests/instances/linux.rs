@@ -270,11 +270,18 @@ fn reached(system: &System, told: &[Linux], channel: &Channel) -> Vec<u32> {
         };
         let lines = lines(&told[to.index()].files[1]);
         let own = |line: &Vec<String>| after(line, "dev") == "br0";
+        let is_member = |name: &str| {
+            let mut lines = lines.iter();
+            lines.any(|line| {
+                line[0] == "vlan" && after(line, "dev") == name && after(line, "vid") == vlan
+            })
+        };
+        // With vlan_filtering the kernel drops what enters by a port that is no member.
+        if !is_member(&system.port(into).name) {
+            continue;
+        }
         for port in &system.node(to).ports {
             let name = &*system.port(*port).name;
-            let is_member = lines.iter().any(|line| {
-                line[0] == "vlan" && after(line, "dev") == name && after(line, "vid") == vlan
-            });
             let forwards = lines.iter().filter(|line| match &*line[0] {
                 "mdb" => {
                     own(line)
@@ -287,7 +294,7 @@ fn reached(system: &System, told: &[Linux], channel: &Channel) -> Vec<u32> {
                 }
                 _ => false,
             });
-            if is_member && forwards.count() == 1 && *port != into {
+            if is_member(name) && forwards.count() == 1 && *port != into {
                 ahead.push(*port);
             }
         }
@@ -316,6 +323,60 @@ fn frames_go_where_the_plan_says_by_what_linux_is_told() {
         }
     }
     assert!(channels > 100, "{channels}");
+}
+
+/// A bridge of which one port lets another VLAN leave only, at which a channel enters.
+const ENTERS: &str = r#"
+format = 1
+name = "enters"
+[run]
+duration_ms = 10
+[[bridge]]
+name = "s"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[link]]
+ends = ["a", "s.in"]
+rate_mbps = 100
+[[link]]
+ends = ["b", "s.out"]
+rate_mbps = 100
+[[port]]
+name = "s.in"
+vlans = [5]
+[[channel]]
+name = "x"
+destination = "91:e0:f0:00:fe:01"
+stream_id = 1
+class = "scheduled"
+vlan = 7
+size_octets = 64
+interval_ns = 1_000_000
+fixed_delay_us = 500
+talker = "a"
+listeners = ["b"]
+"#;
+
+#[test]
+fn a_port_by_which_a_channel_enters_is_a_member_and_control_frames_are_not_in_its_windows() {
+    let loaded = onbeat_description::load("system.toml", ENTERS, &mut |_| Err(String::new()));
+    let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let plan = onbeat_bounds::plan(&system, true).expect("it has a plan");
+    let all = Deployment::new(&system, &plan);
+    let told: Vec<_> = (0..system.nodes.len()).map(|at| all.linux(NodeId(at as u32))).collect();
+    let at = system.nodes.iter().position(|node| node.name == "b").expect("a host");
+    assert_eq!(reached(&system, &told, &system.channels[0]), [at as u32]);
+    let bridge = system.nodes.iter().position(|node| node.name == "s").expect("a bridge");
+    let bridge = &told[bridge];
+    assert!(bridge.unsaid.iter().any(|line| line.starts_with("s.in: frames of VLAN 7 enter")));
+    // Priorities 0 to 7: that of the channel is in class 5, and no other.
+    let line = lines(&bridge.files[2]).into_iter().find(|line| line[3] == "out").expect("a line");
+    let map = line.iter().position(|word| word == "map").expect("a map") + 1;
+    let own = usize::from(system.channels[0].pcp);
+    let of_class_5 = (0..8).filter(|priority| line[map + priority] == "5");
+    assert_eq!(of_class_5.collect::<Vec<_>>(), [own], "{line:?}");
 }
 
 /// What a tool of iproute2 says to lines that fail: "" for one that fails without words.

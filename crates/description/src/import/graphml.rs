@@ -1,6 +1,7 @@
 //! GraphML 1.0: nodes and edges, and of their attributes those that a network has. No entity but
 //! those of XML is known, and no other file is read.
 
+use super::SUGGESTED;
 use super::notes::{Note, Notes};
 use super::{Edge, Graph, ImportOptions, NETWORK, Node, codes, number, too_large};
 use crate::{At, Sink, did_you_mean, origin, shorten};
@@ -263,7 +264,7 @@ impl Reading<'_> {
         let mut attributes = attributes(start, at)?;
         let id = needed(&mut attributes, "id", at)?;
         let of = attributes.remove("for").unwrap_or_else(|| "all".to_owned());
-        let name = attributes.remove("attr.name").unwrap_or_default();
+        let name = attributes.remove("attr.name").unwrap_or_else(|| id.clone());
         if self.keys.insert(id.clone(), Key { of, name, default: None }).is_some() {
             self.duplicate(&format!("the key `{}`", shorten(&id)), at, None);
         }
@@ -417,7 +418,7 @@ impl Reading<'_> {
 
     fn unknown(&mut self, id: &str, at: Origin) {
         let message = format!("an edge ends at the unknown node `{}`", shorten(id));
-        let help = match did_you_mean(id, self.ids.keys().map(String::as_str)) {
+        let help = match did_you_mean(id, self.ids.keys().take(SUGGESTED).map(String::as_str)) {
             Some(close) => format!("did you mean `{close}`?"),
             None => "add the node, or remove the edge".to_owned(),
         };

@@ -27,6 +27,9 @@ const DOCUMENT: &str = "docs/import.md";
 const NETWORK: u16 = 0;
 /// The streams' place among the files.
 const STREAMS: u16 = 1;
+/// Of so many nodes one is suggested for a name that is none of them: that must not take longer
+/// than the import.
+const SUGGESTED: usize = 1_000;
 /// The rate of an edge of GraphML that has none.
 const RATE: BitRate = BitRate::from_mbps(1_000);
 

@@ -1,6 +1,7 @@
 //! The streams of the scheduling benchmark (Xue et al., RTAS 2024) as scheduled channels:
 //! `stream,src,dst,size,period,deadline,jitter`.
 
+use super::SUGGESTED;
 use super::notes::{Note, Notes};
 use super::shape::{Names, Shape, plain};
 use super::table::{Column, Row, Table, list};
@@ -157,7 +158,7 @@ impl Reader<'_, '_> {
         let Some(node) = self.shape.ids.get(id.value) else {
             let text = format!("{what}: unknown node `{}`", shorten(id.value));
             let known = self.shape.ids.keys().map(String::as_str);
-            let help = match did_you_mean(id.value, known) {
+            let help = match did_you_mean(id.value, known.take(SUGGESTED)) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => "name a node of the network's file".to_owned(),
             };
