@@ -149,30 +149,32 @@ fn of_list(limits: &DeviceLimits, list: &GateControl) -> Vec<Excess> {
         found.push(excess(asks, format!("takes at most {most}"), "use fewer entries"));
     }
     if let Some(most) = limits.cycle_max.filter(|most| list.cycle > *most) {
-        let asks = format!("has gates with a cycle of {}", list.cycle);
-        found.push(excess(asks, format!("takes at most {most}"), "use a shorter cycle"));
+        let asks = format!("has gates with a cycle of {}", exactly(list.cycle));
+        let has = format!("takes at most {}", exactly(most));
+        found.push(excess(asks, has, "use a shorter cycle"));
     }
     let spans = || entries.iter().map(|(_, span)| *span);
     if let (Some(most), Some(longest)) = (limits.interval_max, spans().max())
         && longest > most
     {
-        let asks = format!("has an entry of {longest} in its gate control list");
+        let asks = format!("has an entry of {} in its gate control list", exactly(longest));
         let help = "write several entries of the same state";
-        found.push(excess(asks, format!("takes at most {most}"), help));
+        found.push(excess(asks, format!("takes at most {}", exactly(most)), help));
     }
     if let (Some(least), Some(shortest)) = (limits.interval_min, spans().min())
         && shortest < least
     {
-        let asks = format!("has an entry of {shortest} in its gate control list");
-        found.push(excess(asks, format!("takes at least {least}"), "use longer entries"));
+        let asks = format!("has an entry of {} in its gate control list", exactly(shortest));
+        let has = format!("takes at least {}", exactly(least));
+        found.push(excess(asks, has, "use longer entries"));
     }
     let mut times = spans().chain([list.cycle, list.base - NetTime::ZERO]);
     if let Some(tick) = limits.tick
         && let Some(odd) = times.find(|time| time.as_ns() % tick.as_ns() != 0)
     {
-        let asks = format!("has a time of {odd} in its gate control list");
+        let asks = format!("has a time of {} in its gate control list", exactly(odd));
         let help = "use multiples of the tick for base time, cycle and entries";
-        found.push(excess(asks, format!("has a tick of {tick}"), help));
+        found.push(excess(asks, format!("has a tick of {}", exactly(tick)), help));
     }
     let openings = (0..QUEUES).map(|queue| openings(&entries, queue)).max().unwrap_or_default();
     if let Some(most) = limits.openings_max.filter(|most| openings > *most) {
@@ -188,6 +190,11 @@ fn of_list(limits: &DeviceLimits, list: &GateControl) -> Vec<Excess> {
         found.push(excess(asks, has, "set `length_aware` of the gates as the device has it"));
     }
     found
+}
+
+/// Not rounded, as times elsewhere are: a nanosecond may be too much.
+fn exactly(span: Span) -> String {
+    format!("{} ns", span.as_ns())
 }
 
 /// How often a gate opens in a cycle: at its begin, too, as drivers count.

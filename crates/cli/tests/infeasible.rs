@@ -111,8 +111,8 @@ fn without_windows() -> Vec<Kind> {
         ),
         with(
             channels(&[("scheduled", 64, 1_000, 900), ("scheduled", 64, 1_001, 900)]),
-            "[OB2002]: scheduled channel `x1` has no place: at port a.p1 its window and that of \
-             `x2` overlap in every phase",
+            "[OB2002]: scheduled channel `x2` has no place: at port a.p1 its window and that of \
+             `x1` overlap in every phase",
         ),
         but(
             channels(&[("scheduled", 64, 1_000, 900); 2]),
@@ -160,7 +160,7 @@ fn without_reservation() -> Vec<Kind> {
         ),
         but(too_much, ["\"shortest\"", "\"load-aware\""], "no other paths were found"),
         but(
-            channels(&[("A", 100, 1_000, 900)]),
+            channels(&[("A", 100, 1_000, 900)]).replace("size", "burst_messages = 50\nsize"),
             ["name = \"s\"\n", "name = \"s\"\nqueue_frames = 1\n"],
             "[OB2003]: the backlog of port s.t may reach",
         ),
