@@ -591,32 +591,31 @@ fn obstacle(
             format!("port {} has no room for it beside {}", label(*port), names(flows)),
             "raise its fixed delay or its interval, or send less there",
         ),
-        Obstacle::Entries { port, entries } => {
-            let entries = match entries {
-                Some(entries) => entries.to_string(),
-                None => "too many".to_owned(),
-            };
-            let device = system.device_limits(system.port(PortId(*port as u32)).node);
-            let (port, most) = (label(*port), device.entries_max(limits::GATE_ENTRIES));
-            if let Some(openings) = device.openings_max.filter(|most| *most < limits::GATE_ENTRIES)
-            {
-                return (
-                    format!(
-                        "a gate of port {port} would open more than {openings} times in a cycle, \
-                         of {entries} entries, and its device cannot"
-                    ),
-                    "let windows follow one another, with equal intervals and without `phase_ns`, \
-                     or use another device",
-                );
-            }
-            (
-                format!(
-                    "the gate control list of port {port} would have {entries} entries, of at \
-                     most {most}"
-                ),
-                "use intervals that divide one another",
-            )
-        }
+        Obstacle::Entries { port, entries } => too_long(system, PortId(*port as u32), *entries),
+    }
+}
+
+/// Why a gate control list of so many entries, or of too many to count, is none for a port.
+fn too_long(system: &System, port: PortId, entries: Option<usize>) -> (String, &'static str) {
+    let entries = entries.map_or_else(|| "too many".to_owned(), |entries| entries.to_string());
+    let device = system.device_limits(system.port(port).node);
+    let (port, most) = (system.port_label(port), device.entries_max(limits::GATE_ENTRIES));
+    match device.openings_max.filter(|most| *most < limits::GATE_ENTRIES) {
+        Some(openings) => (
+            format!(
+                "a gate of port {port} would open more than {openings} times in a cycle, of \
+                 {entries} entries, and its device cannot"
+            ),
+            "let windows follow one another, with equal intervals and without `phase_ns`, or use \
+             another device",
+        ),
+        None => (
+            format!(
+                "the gate control list of port {port} would have {entries} entries, of at most \
+                 {most}"
+            ),
+            "use intervals that divide one another",
+        ),
     }
 }
 
