@@ -443,36 +443,8 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
         [MEASUREMENT, MEASUREMENT_REPORT].contains(&name.as_str())
             || (name == SAMPLES && samples.is_dir() && names(&samples).iter().all(is_csv))
     };
-    let is_table = |name: &String| {
-        let path = directory.join(name);
-        let octets = input::read(&path, TABLE_OCTETS).unwrap_or_default();
-        let text = String::from_utf8(octets).unwrap_or_default();
-        let table = text.parse::<ChannelTable>();
-        table.is_ok_and(|table| *name == format!("{}.{TABLE_EXTENSION}", table.host))
-    };
-    let content = |name: &String, extensions: &[&str]| {
-        let known = extensions.iter().any(|extension| name.ends_with(extension));
-        let octets = match known {
-            true => input::read(&directory.join(name), input::RESULTS_OCTETS).unwrap_or_default(),
-            false => Vec::new(),
-        };
-        String::from_utf8(octets).unwrap_or_default()
-    };
-    let is_configuration = |name: &String| {
-        let text = content(name, &CONFIGURATION);
-        ["ietf-interfaces", "ieee802-dot1q-bridge"].iter().any(|name| text.contains(name))
-    };
-    let is_told = |name: &String| {
-        let [ptp4l, phc2sys] = CLOCKS.map(|extension| content(name, &[extension]));
-        onbeat_configuration::is_linux(&content(name, &onbeat_configuration::LINUX))
-            || ptp4l.starts_with("# ptp4l of ")
-            || phc2sys.starts_with("-a -r ")
-    };
     Ok(match kind {
-        Kind::Deployment => {
-            let is_ours = |name| is_table(name) || is_configuration(name) || is_told(name);
-            names(directory).iter().all(is_ours)
-        }
+        Kind::Deployment => names(directory).iter().all(|name| is_deployed(directory, name)),
         Kind::System => false,
         Kind::Measurement => {
             onbeat_measure::measurement::read(&text(MEASUREMENT)).is_ok()
@@ -494,6 +466,33 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
             results.is_ok() && names(directory).iter().all(of_federation)
         }
     })
+}
+
+/// Whether a file of a directory is one of a deployment: a host's table, or what a node is told.
+fn is_deployed(directory: &Path, name: &str) -> bool {
+    let text = |most| {
+        let octets = input::read(&directory.join(name), most).unwrap_or_default();
+        String::from_utf8(octets).unwrap_or_default()
+    };
+    let content = |extensions: &[&str]| {
+        let known = extensions.iter().any(|extension| name.ends_with(extension));
+        if known { text(input::RESULTS_OCTETS) } else { String::new() }
+    };
+    let is_table = || {
+        let table = text(TABLE_OCTETS).parse::<ChannelTable>();
+        table.is_ok_and(|table| *name == format!("{}.{TABLE_EXTENSION}", table.host))
+    };
+    let is_configuration = || {
+        let text = content(&CONFIGURATION);
+        ["ietf-interfaces", "ieee802-dot1q-bridge"].iter().any(|name| text.contains(name))
+    };
+    let is_told = || {
+        let [ptp4l, phc2sys] = CLOCKS.map(|extension| content(&[extension]));
+        onbeat_configuration::is_linux(&content(&onbeat_configuration::LINUX))
+            || ptp4l.starts_with("# ptp4l of ")
+            || phc2sys.starts_with("-a -r ")
+    };
+    is_table() || is_configuration() || is_told()
 }
 
 impl Drop for Output<'_> {

@@ -89,8 +89,13 @@ fn machines_with_linux_are_told_the_plan() {
     let end = "-n 0 -z /var/run/ptp4l --transportSpecific=1 --step_threshold=0.0 -m -q\n";
     assert_eq!(read(&told, "a.phc2sys"), format!("-a -r -r {end}"));
     assert_eq!(read(&told, "b.phc2sys"), format!("-a -r {end}"));
+}
 
-    // What somebody else has put there is not lost.
+#[test]
+fn what_somebody_else_has_put_into_a_deployment_is_not_lost() {
+    let system = synchronised("hardware");
+    run(&["plan", ".", "--deploy", "told"], system.path(), 0);
+    let told = system.path().join("told");
     for name in ["a.tc", "a.ptp4l.conf", "a.phc2sys", "s.bridge", "other.ip"] {
         let before = std::fs::read(told.join(name));
         std::fs::write(told.join(name), "mine\n").expect("written");
