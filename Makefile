@@ -52,9 +52,9 @@ test:
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
 
 lint:
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@# Tests compile its targets.
 	$(CARGO) metadata --manifest-path fuzz/Cargo.toml --locked --format-version 1 >target/fuzz.json
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 bench:
 	@scripts/needs rust cc python cyclictest
