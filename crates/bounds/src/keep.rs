@@ -3,7 +3,7 @@
 use crate::document::{ChannelDocument, LaunchDocument, PlanDocument};
 use crate::reserve;
 use crate::route::{Path, Routes, load_aware, next, sends};
-use onbeat_model::plan::{Launch, Plan, PortWindow};
+use onbeat_model::plan::{ChannelPlan, Launch, Plan, PortWindow};
 use onbeat_model::system::{Channel, ChannelId, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
 use std::collections::HashMap;
@@ -49,6 +49,16 @@ impl KeptPlan {
         Self(system.channels.iter().map(kept).collect())
     }
 
+    /// What a plan gives the channels of a system that has others after a change: `was` says which
+    /// of the plan's channels each of them was.
+    pub(crate) fn of(plan: &Plan, was: impl Iterator<Item = Option<ChannelId>>) -> Self {
+        let kept = |was: Option<ChannelId>| {
+            let ChannelPlan { paths, launch, .. } = plan.channel(was?).clone();
+            Some(KeptChannel { paths, launch, is_same: true })
+        };
+        Self(was.map(kept).collect())
+    }
+
     /// Whether there is nothing to be kept.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(Option::is_none)
@@ -72,8 +82,8 @@ impl KeptPlan {
     }
 
     /// Puts channels on the paths that they had, unless these take longer than may be.
-    pub(crate) fn restore(&self, system: &System, paths: &mut [Vec<Path>]) {
-        for ((channel, kept), paths) in system.channels.iter().zip(&self.0).zip(paths) {
+    pub(crate) fn restore(&self, system: &System, channels: &[Channel], paths: &mut [Vec<Path>]) {
+        for ((channel, kept), paths) in channels.iter().zip(&self.0).zip(paths) {
             let Some(kept) = kept else { continue };
             let ends = channel.listeners.iter().zip(kept.paths.iter().zip(&*paths));
             let is_late = |(to, (kept, now)): (&NodeId, (&Path, &Path))| {

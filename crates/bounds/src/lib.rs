@@ -10,6 +10,7 @@ mod document;
 pub mod fifo;
 pub mod import;
 mod keep;
+mod planner;
 mod reserve;
 mod route;
 mod scheduled;
@@ -26,6 +27,7 @@ pub use document::{
 };
 
 pub use keep::KeptPlan;
+pub use planner::{Change, Planner};
 
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
@@ -179,7 +181,7 @@ fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, V
     if !routed {
         return Err(errors);
     }
-    kept.restore(system, &mut paths);
+    kept.restore(system, &system.channels, &mut paths);
     let is_load_aware = system.routing == Routing::LoadAware;
     let mut balance =
         is_load_aware.then(|| Balance::new(system, routes.filtered, &paths, &streams));
@@ -316,6 +318,14 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             )
         })
     });
+    late.chain(late_chains(system, plan))
+        .chain(late_streams(system, plan))
+        .chain(lossy(system, plan))
+        .collect()
+}
+
+/// Chains whose worst case is above their deadline, or that have none.
+fn late_chains(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let missed = system.chains.iter().zip(&plan.chains).filter_map(|(chain, bound)| {
         let bound = (*bound)?;
         (bound > chain.deadline).then(|| {
@@ -344,11 +354,7 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             .help("let each program write one message for each that it reads"),
         )
     });
-    late.chain(missed)
-        .chain(untriggered)
-        .chain(late_streams(system, plan))
-        .chain(lossy(system, plan))
-        .collect()
+    missed.chain(untriggered).collect()
 }
 
 /// Streams whose bound at a listener is above their deadline.

@@ -237,14 +237,16 @@ pub(crate) fn intruders(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     errors
 }
 
-/// One error for each port where both classes together reserve more than 75 % of the port's rate
-/// (802.1Q-2018 34.3.1's recommended delta bandwidths). Where the description sets an idleSlope
-/// itself, all queues together may have the whole rate.
-pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
-    let mut errors = Vec::new();
-    for (id, port) in (0..).map(PortId).zip(&plan.ports) {
+/// Each port where both classes together reserve more than 75 % of the port's rate (802.1Q-2018
+/// 34.3.1's recommended delta bandwidths), with what they reserve and the percentage that they may.
+/// Where the description sets an idleSlope itself, all queues together may have the whole rate.
+pub(crate) fn overloaded(
+    system: &System,
+    plan: &Plan,
+) -> impl Iterator<Item = (PortId, BitRate, u32)> {
+    (0..).map(PortId).zip(&plan.ports).filter_map(|(id, port)| {
         if port.class_a_streams + port.class_b_streams == 0 {
-            continue;
+            return None;
         }
         let slopes = port.settings.selection.iter().map(|selection| match selection {
             Selection::CreditBased { idle_slope } => *idle_slope,
@@ -252,11 +254,16 @@ pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         });
         let reserved = slopes.fold(BitRate::default(), sum);
         let percent = percent(system, id);
-        if !reservation::is_within(reserved, system.link_of(id).rate, percent) {
-            errors.push(overload(system, plan, id, reserved, percent));
-        }
-    }
-    errors
+        let is_within = reservation::is_within(reserved, system.link_of(id).rate, percent);
+        (!is_within).then_some((id, reserved, percent))
+    })
+}
+
+/// One error for each port where too much is reserved.
+pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    overloaded(system, plan)
+        .map(|(id, reserved, percent)| overload(system, plan, id, reserved, percent))
+        .collect()
 }
 
 fn overload(

@@ -4,7 +4,8 @@ use crate::analysis::bound::clocks_late_and_early;
 use crate::analysis::windows::{ROUNDING, clock_error};
 use crate::keep::KeptPlan;
 use crate::synthesis::{
-    self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting,
+    self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer,
+    Waiting,
 };
 use onbeat_model::codes::plan as codes;
 use onbeat_model::device::DeviceLimits;
@@ -259,7 +260,9 @@ pub(crate) fn schedule(
     let placed = match placed {
         Ok(placed) => placed,
         Err(refusal) => {
-            let errors = vec![refused(system, &ids, &flows, &refusal)];
+            let name = |flow: usize| system.channel(ids[flow]).name.as_str();
+            let channel = system.channel(ids[refusal.flow]);
+            let errors = vec![refused(system, channel, &flows[refusal.flow], &refusal, &name)];
             let crowded = refusal.why.port().map(|port| Crowded {
                 channel: ids[refusal.flow],
                 port: PortId(port as u32),
@@ -273,12 +276,84 @@ pub(crate) fn schedule(
         channels[id.index()].launch = Some(launch(flow, placed, lead));
     }
     let lists = (0..).map(PortId).zip(synthesis::gate_lists(&network, &flows, &placed));
-    let gates = lists.filter_map(|(port, list)| {
-        let node = system.port(port).node;
-        let limits = system.device_limits(node);
-        (!has_no_gates(system, node)).then_some((port, gate_control(&list?, &limits)))
-    });
+    let gates = lists.filter_map(|(port, list)| Some((port, gates_of(system, port, &list?)?)));
     Schedule { gates: gates.collect(), ..Schedule::default() }
+}
+
+/// The windows of scheduled channels, of which single ones come and go.
+#[derive(Clone, Debug)]
+pub(crate) struct Timetable(Synthesizer<'static>);
+
+/// A channel that found no place among the others, where they are.
+pub(crate) struct NoPlace {
+    pub(crate) flow: PeriodicFlow,
+    pub(crate) refusal: Refusal,
+}
+
+impl Timetable {
+    /// No windows yet.
+    pub(crate) fn new(system: &System) -> Self {
+        Self(Synthesizer::owning(network(system), Waiting::None))
+    }
+
+    /// Puts a channel into windows; false if that is not right, and nothing has changed then.
+    pub(crate) fn put_back(
+        &mut self,
+        system: &System,
+        key: usize,
+        (channel, planned): (&Channel, &ChannelPlan),
+        launch: &Launch,
+    ) -> bool {
+        let flow = flow(system, channel, planned);
+        let is_same = launch
+            .windows
+            .iter()
+            .map(|window| (window.port.index(), window.span))
+            .eq(flow.hops.iter().map(|hop| (hop.port, hop.occupies)));
+        let placed = placed(launch, &flow).filter(|placed| !is_held(system, &flow, placed));
+        placed.is_some_and(|placed| is_same && self.0.put_back(key, &flow, &placed))
+    }
+
+    /// Gives a channel windows where no other has its own: without waiting in bridges, if there are
+    /// such.
+    pub(crate) fn add(
+        &mut self,
+        system: &System,
+        key: usize,
+        channel: &Channel,
+        planned: &ChannelPlan,
+    ) -> Result<Launch, NoPlace> {
+        let flow = flow(system, channel, planned);
+        let mut refusal = None;
+        for waiting in [Waiting::None, Waiting::Allowed] {
+            self.0.set_waiting(waiting);
+            match self.0.add(key, &flow) {
+                Ok(placed) if is_held(system, &flow, &placed) => _ = self.0.remove(key),
+                Ok(placed) => {
+                    let Some(why) = self.0.excess_entries(key) else {
+                        return Ok(launch(&flow, &placed, lead(system, channel)));
+                    };
+                    self.0.remove(key);
+                    refusal = Some(Refusal { flow: key, why, is_proven: false });
+                    break;
+                }
+                Err(why) => {
+                    refusal.get_or_insert(why);
+                }
+            }
+        }
+        Err(NoPlace { flow, refusal: refusal.expect("only what waits is held") })
+    }
+
+    /// Takes a channel out, if it is there.
+    pub(crate) fn remove(&mut self, key: usize) {
+        self.0.remove(key);
+    }
+
+    /// What a port's gates are told, if they have windows.
+    pub(crate) fn gates(&self, system: &System, port: PortId) -> Option<GateControl> {
+        gates_of(system, port, &self.0.gate_list(port.index())?)
+    }
 }
 
 /// Whether a frame waits at its talker for a window, where no gate holds it.
@@ -305,6 +380,12 @@ fn place(
         true => Err(refusal),
         false => Ok(placed),
     }
+}
+
+/// A launch time that is kept, of a channel that may have to write at another time for it.
+pub(crate) fn relaunched(system: &System, channel: &Channel, launch: Launch) -> Launch {
+    let write = within((launch.at - lead(system, channel)).as_ns(), channel.interval);
+    Launch { write, ..launch }
 }
 
 fn launch(flow: &PeriodicFlow, placed: &Placed, lead: Span) -> Launch {
@@ -354,6 +435,12 @@ fn placed(launch: &Launch, flow: &PeriodicFlow) -> Option<Placed> {
     Some(Placed { release: launch.at, queue: 0, starts })
 }
 
+/// What a port's gates are told, if it has some.
+fn gates_of(system: &System, port: PortId, list: &GateList) -> Option<GateControl> {
+    let node = system.port(port).node;
+    (!has_no_gates(system, node)).then(|| gate_control(list, &system.device_limits(node)))
+}
+
 fn gate_control(list: &GateList, limits: &DeviceLimits) -> GateControl {
     let mask = 1u8 << Class::Scheduled.queue();
     let mut entries: Vec<GateEntry> = list
@@ -397,7 +484,7 @@ fn split(entries: Vec<GateEntry>, most_ns: i64) -> Vec<GateEntry> {
 }
 
 /// Why the plan can give a channel no windows, whatever the others.
-fn hindrance(
+pub(crate) fn hindrance(
     system: &System,
     planned: &ChannelPlan,
     streams: &[StreamPlan],
@@ -506,35 +593,33 @@ pub(crate) fn is_barred(system: &System, port: &Port) -> bool {
         || settings.preemptable >> queue & 1 == 1
 }
 
-/// The error for a channel that found no place.
-fn refused(
+/// The error for a channel that found no place. `name` is that of the channel of each flow that
+/// the refusal names.
+pub(crate) fn refused<'a>(
     system: &System,
-    ids: &[ChannelId],
-    flows: &[PeriodicFlow],
+    channel: &Channel,
+    flow: &PeriodicFlow,
     refusal: &Refusal,
+    name: &impl Fn(usize) -> &'a str,
 ) -> Diagnostic {
-    let channel = system.channel(ids[refusal.flow]);
-    let (why, help) = obstacle(system, ids, flows, refusal);
+    let (why, help) = obstacle(system, flow, refusal, name);
     let certain = if refusal.is_proven { "has no place" } else { "found no place" };
     let message = format!("scheduled channel `{}` {certain}: {why}", channel.name);
     Diagnostic::error(codes::SCHEDULED, message, channel.origin, "cannot be scheduled").help(help)
 }
 
 /// Why a channel found no place, and what to do.
-fn obstacle(
+fn obstacle<'a>(
     system: &System,
-    ids: &[ChannelId],
-    flows: &[PeriodicFlow],
+    flow: &PeriodicFlow,
     refusal: &Refusal,
+    name: &impl Fn(usize) -> &'a str,
 ) -> (String, &'static str) {
     let label = |port: usize| system.port_label(PortId(port as u32));
-    let at = |hop: usize| label(flows[refusal.flow].hops[hop].port);
+    let at = |hop: usize| label(flow.hops[hop].port);
     let names = |of: &[usize]| {
-        let shown: Vec<String> = of
-            .iter()
-            .take(NAMED_MAX)
-            .map(|flow| format!("`{}`", system.channel(ids[*flow]).name))
-            .collect();
+        let shown: Vec<String> =
+            of.iter().take(NAMED_MAX).map(|flow| format!("`{}`", name(*flow))).collect();
         let more = match of.len().saturating_sub(NAMED_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -547,7 +632,7 @@ fn obstacle(
                 "alone it takes {takes} from its launch time behind port {}, and its stacks leave \
                  {} of its fixed delay",
                 at(*hop),
-                flows[refusal.flow].deadline.max(Span::ZERO),
+                flow.deadline.max(Span::ZERO),
             ),
             "raise `fixed_delay_us`, or shorten the path or the stacks",
         ),
@@ -563,7 +648,7 @@ fn obstacle(
             "send less, or use a faster link",
         ),
         Obstacle::Tick { hop } => {
-            let node = system.port(PortId(flows[refusal.flow].hops[*hop].port as u32)).node;
+            let node = system.port(PortId(flow.hops[*hop].port as u32)).node;
             (
                 format!(
                     "at port {} gates open and close in steps of {}, of which its interval is no \

@@ -187,9 +187,7 @@ impl Analysis<'_> {
         if !express && (shaped || self.may_be_stuck(settings)) {
             return None;
         }
-        // In windows of its own nothing interferes, unless they begin late.
-        let alone = self.own_windows(place).is_some_and(|list| self.first_cycle(port, list) <= 0);
-        let beside = if alone { 0 } else { self.beside(place) };
+        let beside = self.beside(place);
         let higher = self.network.goes_first(port, queue);
         let (first, lower) = (higher & beside, !(higher | 1 << queue) & beside);
         let low = self.longest_of(port, lower, express);
@@ -244,7 +242,12 @@ impl Analysis<'_> {
 
     /// The queues whose frames may be on the wire while a queue's gate is open: none that never
     /// has its own open then, if frames end before their gates close.
-    fn beside(&self, (port, queue): QueueId) -> u8 {
+    pub(super) fn beside(&self, place: QueueId) -> u8 {
+        let (port, queue) = place;
+        // In windows of its own nothing interferes, unless they begin late.
+        if self.own_windows(place).is_some_and(|list| self.first_cycle(port, list) <= 0) {
+            return 0;
+        }
         let settings = self.settings(port);
         match &settings.gates[..] {
             // What is left of an interrupted frame may come after its gate closed.

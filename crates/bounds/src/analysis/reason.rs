@@ -114,7 +114,7 @@ impl Analysis<'_> {
                 return at(Cause::Preemption, place, why);
             }
         }
-        let first = self.network.goes_first(port, queue);
+        let first = self.network.goes_first(port, queue) & self.beside(place);
         for other in (0..QUEUES).rev().filter(|other| first >> other & 1 == 1) {
             let there = (port, other);
             if let Some(reason) = self.no_limit_of(there, seen) {

@@ -326,10 +326,7 @@ impl<'a> Balance<'a> {
 
     /// A host has one link: its load is not changed by any path.
     fn is_between_bridges(&self, port: PortId) -> bool {
-        let system = self.system;
-        [system.port(port).node, next(system, port)]
-            .iter()
-            .all(|node| matches!(system.node(*node).kind, NodeKind::Bridge(_)))
+        is_between_bridges(self.system, port)
     }
 
     /// What a port lacks.
@@ -506,6 +503,12 @@ impl<'a> Balance<'a> {
         let least = least(self.system, described, described.listeners[listener], path);
         least <= self.latest[channel][listener]
     }
+}
+
+/// Whether a port's link joins two bridges.
+pub(crate) fn is_between_bridges(system: &System, port: PortId) -> bool {
+    let mut ends = [system.port(port).node, next(system, port)].into_iter();
+    ends.all(|node| matches!(system.node(node).kind, NodeKind::Bridge(_)))
 }
 
 /// How long a message takes if it waits nowhere.

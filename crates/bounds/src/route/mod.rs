@@ -8,7 +8,7 @@ use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::stream::Stream;
 use onbeat_model::system::{Channel, NodeId, Noise, PortId, System};
 use onbeat_model::tcp::TcpFlow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// Shortest routes by number of links, by breadth-first search from each source. Where several
 /// are equally short, the one wins whose nodes the search met first, looking at each node's ports
@@ -90,16 +90,11 @@ impl<'a> Routes<'a> {
 
     fn path(&mut self, from: NodeId, to: NodeId, vlan: Option<u16>) -> Option<Path> {
         let system = self.system;
-        let tree = self.trees.entry((from, vlan)).or_insert_with(|| tree(system, from, vlan));
-        let mut path = Vec::new();
-        let mut at = to;
-        while at != from {
-            let port = tree[at.index()]?;
-            path.push(port);
-            at = system.port(port).node;
-        }
-        path.reverse();
-        Some(path)
+        let tree = self
+            .trees
+            .entry((from, vlan))
+            .or_insert_with(|| tree(system, from, vlan, &HashSet::new()));
+        along_tree(system, tree, from, to)
     }
 
     /// The ports along given bridges: between two nodes, the first that joins them.
@@ -158,13 +153,43 @@ pub(crate) fn sends(system: &System, port: PortId, vlan: Option<u16>) -> bool {
     members.contains(&vlan)
 }
 
-fn tree(system: &System, from: NodeId, vlan: Option<u16>) -> Tree {
+/// One path per listener of a channel, the shortest that avoid some ports; none if these are in
+/// every way, or only they lead there in time.
+pub(crate) fn around(
+    system: &System,
+    channel: &Channel,
+    avoided: &HashSet<PortId>,
+) -> Option<Vec<Path>> {
+    let vlan = Routes::new(system).filtered.then_some(channel.vlan);
+    let tree = tree(system, channel.talker, vlan, avoided);
+    let path = |to: &NodeId| {
+        let path = along_tree(system, &tree, channel.talker, *to)?;
+        (load_aware::least(system, channel, *to, &path) <= channel.fixed_delay).then_some(path)
+    };
+    channel.listeners.iter().map(path).collect()
+}
+
+/// The path in a tree from its root to a node that it reaches.
+fn along_tree(system: &System, tree: &Tree, from: NodeId, to: NodeId) -> Option<Path> {
+    let mut path = Vec::new();
+    let mut at = to;
+    while at != from {
+        let port = tree[at.index()]?;
+        path.push(port);
+        at = system.port(port).node;
+    }
+    path.reverse();
+    Some(path)
+}
+
+fn tree(system: &System, from: NodeId, vlan: Option<u16>, avoided: &HashSet<PortId>) -> Tree {
     let mut tree = vec![None; system.nodes.len()];
     let mut ahead = VecDeque::from([from]);
     while let Some(at) = ahead.pop_front() {
         for &port in &system.node(at).ports {
             let next = next(system, port);
-            if next != from && tree[next.index()].is_none() && sends(system, port, vlan) {
+            let leads = sends(system, port, vlan) && !avoided.contains(&port);
+            if next != from && tree[next.index()].is_none() && leads {
                 tree[next.index()] = Some(port);
                 ahead.push_back(next);
             }

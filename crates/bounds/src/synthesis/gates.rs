@@ -34,7 +34,7 @@ pub(crate) fn multiple(mut periods: impl Iterator<Item = i64>) -> Option<i64> {
 const LAID_MAX: usize = 1_000_000;
 
 /// A window: when it begins in its period, how long it is, the period, the queue.
-type Window = (i64, i64, i64, u8);
+pub(super) type Window = (i64, i64, i64, u8);
 
 fn window(network: &Network, flow: &PeriodicFlow, placed: &Placed, hop: usize) -> Window {
     let FlowHop { port, occupies, .. } = flow.hops[hop];
@@ -66,7 +66,7 @@ pub fn gate_lists(
     windows(network, flows, placed).iter().map(|windows| listed(windows)).collect()
 }
 
-fn listed(windows: &[Window]) -> Option<GateList> {
+pub(super) fn listed(windows: &[Window]) -> Option<GateList> {
     if windows.is_empty() {
         return None;
     }
@@ -129,7 +129,7 @@ pub(super) fn within(
 
 /// How many entries the gate control list of a port has, or an upper estimate that is at most
 /// `most`; none if they are too many to lay down.
-fn count(windows: &[Window], most: usize) -> Option<usize> {
+pub(super) fn count(windows: &[Window], most: usize) -> Option<usize> {
     if windows.is_empty() {
         return Some(0);
     }

@@ -23,8 +23,9 @@ pub use gates::{GateList, GateState, gate_lists};
 
 use onbeat_model::time::Span;
 use place::{Hindrances, Port, Route};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use timeline::Timeline;
+use timeline::{Taken, Timeline};
 
 /// The ports that flows may leave through, each a direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -235,7 +236,7 @@ impl Obstacle {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Synthesizer<'a> {
-    network: &'a Network,
+    network: Cow<'a, Network>,
     waiting: Waiting,
     ports: Vec<Port>,
     placed: HashMap<usize, (Route, Placed)>,
@@ -244,6 +245,10 @@ pub struct Synthesizer<'a> {
 impl<'a> Synthesizer<'a> {
     /// No flow yet.
     pub fn new(network: &'a Network, waiting: Waiting) -> Self {
+        Self::of(Cow::Borrowed(network), waiting)
+    }
+
+    fn of(network: Cow<'a, Network>, waiting: Waiting) -> Self {
         let port = |egress: &Egress| Port {
             windows: Timeline::default(),
             queues: vec![Timeline::default(); usize::from(egress.queues)],
@@ -272,7 +277,7 @@ impl<'a> Synthesizer<'a> {
         moves: usize,
     ) -> Result<Placed, Refusal> {
         assert!(!self.placed.contains_key(&id), "there is a flow {id}");
-        let route = Route::new(self.network, flow);
+        let route = Route::new(&self.network, flow);
         if let Some(why) = route.impossible(flow) {
             return Err(Refusal { flow: id, why, is_proven: true });
         }
@@ -293,7 +298,7 @@ impl<'a> Synthesizer<'a> {
     /// As [`Synthesizer::add`].
     pub fn put_back(&mut self, id: usize, flow: &PeriodicFlow, placed: &Placed) -> bool {
         assert!(!self.placed.contains_key(&id), "there is a flow {id}");
-        let route = Route::new(self.network, flow);
+        let route = Route::new(&self.network, flow);
         let is_right = route.impossible(flow).is_none()
             && route.allows(placed)
             && place::is_free(&route, placed, &mut self.ports);
@@ -319,6 +324,46 @@ impl<'a> Synthesizer<'a> {
             self.ports[port].queues[usize::from(placed.queue)].remove(id);
         }
         true
+    }
+
+    /// Whether flows that are added from now on may wait in bridges.
+    pub fn set_waiting(&mut self, waiting: Waiting) {
+        self.waiting = waiting;
+    }
+
+    /// A port's gate control list as flows are placed now; as [`gate_lists`].
+    ///
+    /// # Panics
+    /// When there is no such port.
+    pub fn gate_list(&self, port: usize) -> Option<GateList> {
+        gates::listed(&self.windows(port))
+    }
+
+    /// The first of a flow's ports whose gate control list has too many entries:
+    /// [`Synthesizer::add`] does not look at that.
+    pub fn excess_entries(&self, id: usize) -> Option<Obstacle> {
+        let (route, placed) = self.placed.get(&id)?;
+        place::taken(route, placed).find_map(|(port, ..)| {
+            let most = self.network.ports[port].entries_max;
+            let entries = gates::count(&self.windows(port), most);
+            let fits = entries.is_some_and(|entries| entries <= most);
+            (!fits).then_some(Obstacle::Entries { port, entries })
+        })
+    }
+
+    fn windows(&self, port: usize) -> Vec<gates::Window> {
+        let windows = self.ports[port].windows.iter();
+        let window = |(owner, taken): (usize, Taken)| {
+            (taken.begin, taken.length, taken.period, self.placed[&owner].1.queue)
+        };
+        windows.map(window).collect()
+    }
+}
+
+impl Synthesizer<'static> {
+    /// No flow yet, in a network of its own.
+    pub fn owning(network: Network, waiting: Waiting) -> Self {
+        Self::of(Cow::Owned(network), waiting)
     }
 }
 
@@ -411,7 +456,7 @@ impl Synthesizer<'_> {
             if self.add_within(id, &flows[id], place::MOVES_FEW).is_ok() {
                 continue;
             }
-            let route = Route::new(self.network, &flows[id]);
+            let route = Route::new(&self.network, &flows[id]);
             let mut best: Option<(u64, Placed, BTreeSet<usize>)> = None;
             for _ in 0..order::GUESSES {
                 guesses += 1;

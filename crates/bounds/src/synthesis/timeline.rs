@@ -117,6 +117,11 @@ impl Timeline {
         }
     }
 
+    /// Whose and what, in any order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Owner, Taken)> + '_ {
+        self.all.iter().map(|(owner, taken)| (*owner, *taken))
+    }
+
     fn view(&mut self, period: i64) -> &View {
         let known = self.views.iter().position(|(of, _)| *of == period);
         let at = known.unwrap_or_else(|| {

@@ -46,7 +46,7 @@ struct Planned {
 }
 
 /// The description with a device for some of its nodes.
-fn with_devices(random: &mut Random, text: &str) -> String {
+pub(crate) fn with_devices(random: &mut Random, text: &str) -> String {
     let all = ["coarse", "fine", "slow", "once", "i210", "i225", "lan9662", "veth"];
     let some = [all[random.index(all.len())], all[random.index(all.len())]];
     let mut nodes = String::new();

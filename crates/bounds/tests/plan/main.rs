@@ -9,6 +9,7 @@ mod devices;
 mod document;
 mod engine;
 mod load_aware;
+mod planner;
 mod routes;
 mod scheduled;
 mod simulation;
