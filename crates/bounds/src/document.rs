@@ -34,6 +34,21 @@ pub struct PlanDocument {
     pub noise: Vec<NoiseDocument>,
     /// In the order of the description.
     pub chains: Vec<ChainDocument>,
+    /// Channels of the description that are not admitted, where they were admitted one at a time;
+    /// they are none of `channels`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedDocument>,
+}
+
+/// A channel that found no room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedDocument {
+    /// Its name.
+    pub name: String,
+    /// The code of the first reason, such as `OB2002`.
+    pub code: String,
+    /// The reasons, for a person.
+    pub why: Vec<String>,
 }
 
 /// One channel.
@@ -330,6 +345,7 @@ pub fn document(system: &System, plan: &Plan) -> PlanDocument {
         ports: ports(system, plan),
         noise: noise.collect(),
         chains: chains.collect(),
+        refused: Vec::new(),
     }
 }
 

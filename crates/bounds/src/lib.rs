@@ -23,11 +23,12 @@ pub use difference::{FieldDifference, ItemDifference, PlanDifference, difference
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, LaunchDocument,
     ListenerDocument, NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument,
-    StreamDocument, StreamListenerDocument, TermDocument, WindowDocument, document,
+    RefusedDocument, StreamDocument, StreamListenerDocument, TermDocument, WindowDocument,
+    document,
 };
 
 pub use keep::KeptPlan;
-pub use planner::{Change, Planner};
+pub use planner::{PlanChange, Planner};
 
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;

@@ -1,4 +1,4 @@
-//! Channels that are added, changed and taken away one at a time, while all others stay where they
+//! Channels that are added, changed and removed one at a time, while all others stay where they
 //! are.
 //!
 //! ```text
@@ -48,7 +48,7 @@ pub struct Planner {
 
 /// What one change has done.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct PlanChange {
     /// What the user should know: as of [`warnings`](crate::warnings), of the channels and streams
     /// that were analysed again and of all chains; and OB2015.
     pub warnings: Vec<Diagnostic>,
@@ -122,7 +122,7 @@ impl Planner {
     /// # Panics
     /// If its ends are no hosts of the system. Name, stream identifier and destination must be its
     /// own, as in a checked description.
-    pub fn add(&mut self, channel: Channel) -> Result<Change, Vec<Diagnostic>> {
+    pub fn add(&mut self, channel: Channel) -> Result<PlanChange, Vec<Diagnostic>> {
         self.alter(None, Some(channel))
     }
 
@@ -133,18 +133,22 @@ impl Planner {
     ///
     /// # Panics
     /// As [`Planner::add`], and if there is no such channel.
-    pub fn change(&mut self, id: ChannelId, channel: Channel) -> Result<Change, Vec<Diagnostic>> {
+    pub fn change(
+        &mut self,
+        id: ChannelId,
+        channel: Channel,
+    ) -> Result<PlanChange, Vec<Diagnostic>> {
         self.alter(Some(id.index()), Some(channel))
     }
 
-    /// Takes a channel away; the numbers of those behind it become less by one.
+    /// Removes a channel; the numbers of those behind it become less by one.
     ///
     /// # Errors
     /// OB2002 for each chain and reference that is about it; nothing has changed then.
     ///
     /// # Panics
     /// If there is no such channel.
-    pub fn remove(&mut self, id: ChannelId) -> Result<Change, Vec<Diagnostic>> {
+    pub fn remove(&mut self, id: ChannelId) -> Result<PlanChange, Vec<Diagnostic>> {
         let chains = self.system.chains.iter().filter(|chain| chain.channels.contains(&id));
         let chains = chains.map(|chain| (format!("chain `{}`", chain.name), chain.origin));
         let references = self.system.references.iter();
@@ -153,7 +157,7 @@ impl Planner {
         let references = references.map(|_| ("a reference".to_owned(), channel.origin));
         let name = &channel.name;
         let needed = |(what, origin)| {
-            let message = format!("channel `{name}` cannot be taken away: {what} is about it");
+            let message = format!("channel `{name}` cannot be removed: {what} is about it");
             Diagnostic::error(codes::SCHEDULED, message, origin, "needs it").help("remove it first")
         };
         let needed: Vec<Diagnostic> = chains.chain(references).map(needed).collect();
@@ -182,7 +186,7 @@ impl Planner {
         &mut self,
         old: Option<usize>,
         new: Option<Channel>,
-    ) -> Result<Change, Vec<Diagnostic>> {
+    ) -> Result<PlanChange, Vec<Diagnostic>> {
         if !self.has_parts() {
             return self.plan_again(old, new);
         }
@@ -268,7 +272,7 @@ impl Planner {
         &mut self,
         old: Option<usize>,
         new: Option<Candidate<'_>>,
-    ) -> Result<Change, Refused> {
+    ) -> Result<PlanChange, Refused> {
         let key = old.map_or(self.next_key, |old| self.keys[old]);
         self.timetable.remove(key);
         let result = self.attempt_as(key, old, new);
@@ -289,7 +293,7 @@ impl Planner {
         key: usize,
         old: Option<usize>,
         new: Option<Candidate<'_>>,
-    ) -> Result<Change, Refused> {
+    ) -> Result<PlanChange, Refused> {
         let planned = new.map(|(channel, paths)| (channel.clone(), drafted(channel, paths)));
         let mut changed: BTreeSet<PortId> = BTreeSet::new();
         changed.extend(planned.iter().flat_map(|(_, planned)| planned.tree_ports()));
@@ -453,7 +457,7 @@ impl Planner {
         at: usize,
         mut part: Part,
         mut warnings: Vec<Diagnostic>,
-    ) -> Change {
+    ) -> PlanChange {
         let analysed = part.channels.len() + part.streams.len();
         let channels = part.system.channels.into_iter().zip(part.plan.channels);
         let mut is_there = false;
@@ -470,7 +474,7 @@ impl Planner {
             }
         }
         if let (Some(old), false) = (old, is_there) {
-            take_away(&mut self.system, old);
+            remove_channel(&mut self.system, old);
             self.plan.channels.remove(old);
             self.keys.remove(old);
         }
@@ -483,7 +487,7 @@ impl Planner {
         }
         self.bound_chains();
         warnings.extend(crate::late_chains(&self.system, &self.plan));
-        Change { warnings, analysed }
+        PlanChange { warnings, analysed }
     }
 
     fn bound_chains(&mut self) {
@@ -498,7 +502,7 @@ impl Planner {
         &mut self,
         old: Option<usize>,
         new: Option<Channel>,
-    ) -> Result<Change, Vec<Diagnostic>> {
+    ) -> Result<PlanChange, Vec<Diagnostic>> {
         let mut system = self.system.clone();
         let ids = (0..system.channels.len() as u32).map(|id| Some(ChannelId(id)));
         let mut was: Vec<Option<ChannelId>> = ids.collect();
@@ -508,7 +512,7 @@ impl Planner {
                 system.channels[old] = channel;
             }
             (Some(old), None) => {
-                take_away(&mut system, old);
+                remove_channel(&mut system, old);
                 was.remove(old);
             }
             (None, Some(channel)) => {
@@ -545,7 +549,7 @@ impl Planner {
         let mut warnings = crate::warnings(&self.system, &self.plan);
         warnings.extend(limits);
         let analysed = self.system.channels.len() + self.system.streams.len();
-        Ok(Change { warnings, analysed })
+        Ok(PlanChange { warnings, analysed })
     }
 }
 
@@ -609,7 +613,7 @@ fn without_traffic(system: &System) -> System {
 }
 
 /// Takes a channel out of a system in which nothing is about it.
-fn take_away(system: &mut System, channel: usize) {
+fn remove_channel(system: &mut System, channel: usize) {
     system.channels.remove(channel);
     let lower = |id: &mut ChannelId| id.0 -= u32::from(id.index() > channel);
     system.chains.iter_mut().flat_map(|chain| &mut chain.channels).for_each(lower);

@@ -282,6 +282,10 @@ pub(crate) struct PlanArguments {
     pub(crate) diff: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArguments,
+    /// Admits channels one at a time in their order, where those before leave room, first those of
+    /// `--keep`; says why others are refused, and plans without these
+    #[arg(long, conflicts_with = "unprotected")]
+    pub(crate) admit: bool,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
     /// may name files elsewhere
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! The command `onbeat`: one verb per stage, `run` walks them all.
 
+mod admit;
 mod arguments;
 mod bounds;
 mod build;

@@ -5,7 +5,7 @@ use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::source::Source;
 use crate::trust::Trust;
-use crate::{deploy, input, output, terminal};
+use crate::{admit, deploy, input, output, terminal};
 use onbeat_bounds::{PlanDifference, PlanDocument};
 use onbeat_timing::tfg::Limits;
 use std::fmt::Write;
@@ -16,13 +16,28 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     // Before the plan is made, which may take long.
     let earlier = arguments.diff.as_deref().map(earlier).transpose()?;
     let kept = arguments.keep.read()?;
-    let source = source.keeping(kept.as_ref());
     let protected = source.system.run.protected && !arguments.unprotected;
+    let mut refused = Vec::new();
+    let source = match arguments.admit {
+        true if !protected => {
+            let why = "`--admit` makes reservations, and `protected` of [run] is false";
+            return Err(WrongArgument(why.to_owned()).into());
+        }
+        true => {
+            let admitted = admit::admit(&source, kept.as_ref())?;
+            refused = admitted.refused;
+            let mut source = source;
+            source.system = admitted.system;
+            source.keeping(Some(&admitted.plan))
+        }
+        false => source.keeping(kept.as_ref()),
+    };
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
-    if kept.is_some() {
+    if kept.is_some() && !arguments.admit {
         let [held, all] = source.held(&plan);
         terminal::say(format_args!("onbeat: {held} of {all} channels stay where they were"));
     }
+    let exit = if refused.is_empty() { Exit::Fine } else { Exit::Description };
     match &earlier {
         Some(earlier) => {
             let plan = onbeat_bounds::document(&source.system, &plan);
@@ -33,7 +48,8 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
             }
         }
         None if arguments.json => {
-            terminal::print_json(&onbeat_bounds::document(&source.system, &plan))?;
+            let plan = onbeat_bounds::document(&source.system, &plan);
+            terminal::print_json(&PlanDocument { refused, ..plan })?;
         }
         None => terminal::print(onbeat_report::plan::table(&source.system, &plan)),
     }
@@ -48,7 +64,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
             "onbeat: tables of the channels of {tables} hosts, configurations of nodes: {shown}"
         ));
     }
-    Ok(Exit::Fine)
+    Ok(exit)
 }
 
 /// The plan in a file that `plan --json` wrote.

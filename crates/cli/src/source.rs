@@ -328,6 +328,11 @@ impl Source {
         Ok(())
     }
 
+    /// Shows what the user should know of it.
+    pub(crate) fn show(&self, diagnostics: &[Diagnostic]) {
+        show(&self.files, diagnostics);
+    }
+
     /// Shows what is wrong.
     pub(crate) fn wrong(&self, diagnostics: &[Diagnostic]) -> Wrong {
         wrong(Some(&self.system.name), &self.files, diagnostics, self.json)

@@ -3,7 +3,7 @@
 
 use crate::devices::with_devices;
 use crate::scheduled::{CELL, description, loaded};
-use onbeat_bounds::{Change, KeptPlan, Planner, document, plan_and_limits};
+use onbeat_bounds::{KeptPlan, PlanChange, Planner, document, plan_and_limits};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Channel, ChannelId, Class, NodeId, System};
@@ -80,7 +80,7 @@ fn change(
     planner: &mut Planner,
     left: &mut Vec<Channel>,
     seen: &mut Seen,
-) -> Result<Change, Vec<Diagnostic>> {
+) -> Result<PlanChange, Vec<Diagnostic>> {
     let count = planner.system().channels.len() as u64;
     if count == 0 || (random.percent(50) && !left.is_empty()) {
         let channel = left.remove(random.index(left.len()));
@@ -252,7 +252,7 @@ fn a_channel_that_something_is_about_is_not_taken_away() {
     let mut planner = cell("[[chain]]\nname = \"way\"\nchannels = [\"x\"]\ndeadline_us = 400\n");
     let bound = planner.plan().chains[0];
     let errors = planner.remove(ChannelId(0)).expect_err("a chain needs it");
-    assert_eq!(errors[0].message, "channel `x` cannot be taken away: chain `way` is about it");
+    assert_eq!(errors[0].message, "channel `x` cannot be removed: chain `way` is about it");
     let slower = Channel { size: Octets::new(164), ..planner.system().channels[0].clone() };
     let change = planner.change(ChannelId(0), slower).expect("there is room");
     assert_eq!((change.analysed, change.warnings), (1, Vec::new()));
