@@ -303,6 +303,10 @@ impl Planner {
         if let Some(own) = part.channels.iter().position(|channel| *channel == at) {
             self.launch(key, old, &mut part, own)?;
         }
+        let hindrances = part.hindrances();
+        if !hindrances.is_empty() {
+            return Err(hindrances.into());
+        }
         let mut gates: HashMap<PortId, GateControl> = HashMap::new();
         for port in (0..self.base.ports.len() as u32).map(PortId) {
             if changed.contains(&port) {
@@ -554,6 +558,16 @@ impl Planner {
 }
 
 impl Part {
+    /// Why channels cannot have their windows, whoever else has some.
+    fn hindrances(&self) -> Vec<Diagnostic> {
+        let Self { system, plan, .. } = self;
+        let all = (0..).map(ChannelId).zip(&plan.channels);
+        let launched = all.filter(|(_, planned)| planned.launch.is_some());
+        launched
+            .filter_map(|(id, planned)| scheduled::hindrance(system, planned, &plan.streams, id))
+            .collect()
+    }
+
     /// Bounds of what is in the part, and what the user should know; or what prevents it.
     fn check(&mut self, refused: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refused> {
         let Self { system, plan, .. } = self;

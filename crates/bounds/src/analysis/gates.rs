@@ -271,21 +271,17 @@ fn of_list(list: &GateControl, queue: usize, losses: Losses) -> Option<Availabil
     if open == 0 {
         return None;
     }
-    // Worst from the end of a window to the start of another one, in the same cycle or the next.
-    let mut latency = 0;
-    for (at, (_, end, _)) in usable.iter().enumerate() {
-        let mut used = 0;
-        let ahead = (at + 1..).map(|k| {
-            let (from, _, used) = usable[k % usable.len()];
-            let later = cycle * (k / usable.len()) as i128;
-            (from + later, used)
-        });
-        for (from, more) in ahead.take(usable.len()) {
-            let without = (from - end) * open - used * cycle;
-            latency = latency.max(div_ceil(without.max(0), open));
-            used += more;
-        }
+    // Worst from the end of a window to the start of another one: the time between them, less what
+    // those between them make up for. A start is worth the same in every cycle, as a cycle makes up
+    // for itself; so each start may follow each end.
+    let (mut before, mut starts, mut ends) = (0, None, None);
+    for (from, to, used) in usable {
+        starts = starts.max(Some(from * open - before * cycle));
+        before += used;
+        let end = to * open - before * cycle;
+        ends = Some(ends.map_or(end, |least: i128| least.min(end)));
     }
+    let latency = starts.zip(ends).map_or(0, |(start, end)| div_ceil((start - end).max(0), open));
     Some(Availability { open, cycle, latency })
 }
 

@@ -248,6 +248,19 @@ fn a_channel_goes_around_a_full_link_if_paths_may_avoid_load_and_others_stay() {
 }
 
 #[test]
+fn who_comes_must_not_go_before_frames_that_a_host_without_gates_launches() {
+    let more = "[[device]]\nname = \"simple\"\ngates = false\n";
+    let text = CELL.replace("name = \"a\"\n", "name = \"a\"\ndevice = \"simple\"\n");
+    let system = loaded(&format!("{text}{more}"));
+    let (mut planner, _) = Planner::new(system, &KeptPlan::default()).expect("it has a plan");
+    let class_a = Channel { class: Class::A, ..another(&planner, "y", 64) };
+    let errors = planner.add(class_a).expect_err("it goes first");
+    assert!(errors[0].message.contains("frames of higher classes"), "{errors:?}");
+    let best_effort = Channel { reserve: false, ..another(&planner, "y", 64) };
+    assert_eq!(planner.add(best_effort).expect("the other goes first").analysed, 2);
+}
+
+#[test]
 fn a_channel_that_something_is_about_is_not_taken_away() {
     let mut planner = cell("[[chain]]\nname = \"way\"\nchannels = [\"x\"]\ndeadline_us = 400\n");
     let bound = planner.plan().chains[0];

@@ -190,7 +190,14 @@ impl Reader<'_, '_> {
             self.error(codes::VALUE, text, dst.at, "no list of nodes", &help);
             return None;
         };
-        let hosts: Vec<_> = ids.iter().map(|id| self.host(what, &dst.with(*id))).collect();
+        // A line may have thousands of wrong nodes: each is looked for among all names.
+        let mut hosts = Vec::with_capacity(ids.len());
+        for id in &ids {
+            if self.sink.is_full() {
+                return None;
+            }
+            hosts.push(self.host(what, &dst.with(*id)));
+        }
         let hosts: Vec<usize> = hosts.into_iter().collect::<Option<_>>()?;
         let mut seen = BTreeSet::new();
         for (host, id) in hosts.iter().zip(&ids) {
