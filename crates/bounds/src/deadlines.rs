@@ -109,7 +109,8 @@ fn raises(system: &System, plan: &Plan, late: &Late) -> BTreeMap<PortId, Raise> 
             });
             let rate = u128::from(system.link_of(port).rate.as_bps());
             let limit = rate * u128::from(reserve::percent(system, port)) / 100;
-            let room = limit.saturating_sub(slopes.sum());
+            let shaped = u128::from(plan.ports[port.index()].asynchronous_rate.as_bps());
+            let room = limit.saturating_sub(slopes.sum::<u128>() + shaped);
             let room = u64::try_from(room).expect("no more than a link's rate");
             let raise = raises.entry(port).or_insert(Raise { slopes: [0; 2], room });
             raise.slopes[usize::from(class == Class::B)] = idle_slope.as_bps();

@@ -38,7 +38,8 @@ pub(crate) fn refusals(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         own.into_iter().for_each(|excess| refuse(format!("`{}`", node.name), excess));
         for port in &node.ports {
             let settings = &plan.ports[port.index()].settings;
-            for excess in of_port(&device.limits, settings, used[port.index()]) {
+            let described = &system.port(*port).settings;
+            for excess in of_port(&device.limits, settings, described, used[port.index()]) {
                 refuse(format!("port {}", system.port_label(*port)), excess);
             }
         }
@@ -95,7 +96,12 @@ fn of_node(system: &System, plan: &Plan, id: NodeId, limits: &DeviceLimits) -> V
     found
 }
 
-fn of_port(limits: &DeviceLimits, settings: &PortSettings, used: u8) -> Vec<Excess> {
+fn of_port(
+    limits: &DeviceLimits,
+    settings: &PortSettings,
+    described: &PortSettings,
+    used: u8,
+) -> Vec<Excess> {
     let mut found = Vec::new();
     let mut check = |wrong: bool, excess: Excess| found.extend(wrong.then_some(excess));
     let is_credit = |selection: &&Selection| matches!(selection, Selection::CreditBased { .. });
@@ -112,9 +118,14 @@ fn of_port(limits: &DeviceLimits, settings: &PortSettings, used: u8) -> Vec<Exce
         let has = format!("has at most {most}");
         check(classes > most.into(), excess(asks, has, "use fewer traffic classes there"));
     }
+    let is_asynchronous = |of: &PortSettings| of.selection.contains(&Selection::Asynchronous);
+    let help = match is_asynchronous(described) {
+        true => "remove `asynchronous` of the [[port]]",
+        false => "give channels of class asynchronous that leave there class A or B",
+    };
     check(
-        limits.asynchronous == Some(false) && settings.selection.contains(&Selection::Asynchronous),
-        excess("has asynchronous shaping", "has none", "remove `asynchronous` of the [[port]]"),
+        limits.asynchronous == Some(false) && is_asynchronous(settings),
+        excess("has asynchronous shaping", "has none", help),
     );
     check(
         limits.preemption == Some(false) && settings.preemptable != 0,

@@ -166,6 +166,10 @@ fn items(plan: &PlanDocument) -> Vec<(&'static str, String, Properties)> {
                 plain(&format!("window at {}", window.port), Some(shown))
             }));
         }
+        properties.extend(channel.schedulers.iter().map(|at| {
+            let shown = format!("{}, burst {} octets", rate(at.rate_bps), at.burst_octets);
+            plain(&format!("scheduler at {}", at.port), Some(shown))
+        }));
         properties.extend(channel.listeners.iter().flat_map(|to: &ListenerDocument| {
             let host = &to.host;
             [
@@ -270,6 +274,12 @@ fn told(plan: &PlanDocument) -> BTreeMap<&str, (Properties, BTreeSet<String>)> {
             if let Some(first) = to.path.first() {
                 told.entry(first).or_default().1.insert(to_talker.clone());
             }
+        }
+    }
+    for channel in &plan.channels {
+        for at in &channel.schedulers {
+            let what = format!("{} {at:?}", channel.name);
+            told.entry(&at.port).or_default().1.insert(what);
         }
     }
     for stream in &plan.streams {

@@ -1,6 +1,8 @@
 //! What `onbeat plan --json` prints: the plan with names instead of ids.
 
-use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, PortWindow, StreamPlan};
+use onbeat_model::plan::{
+    AtsScheduler, Backlog, Bound, ChannelPlan, Plan, PortPlan, PortWindow, StreamPlan,
+};
 use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::system::{ChannelId, Class, PortId, System};
 use onbeat_model::time::Span;
@@ -71,7 +73,8 @@ pub struct ChannelDocument {
     pub pcp: Option<u8>,
     /// One frame per interval, on the wire.
     pub true_rate_bps: u64,
-    /// At least one frame per class measurement interval; zero without a reservation.
+    /// At least one frame per class measurement interval; of class asynchronous the greatest rate
+    /// of its schedulers; zero without a reservation.
     pub reserved_rate_bps: u64,
     /// How many messages may come at once after a pause.
     pub burst_messages: u32,
@@ -82,6 +85,9 @@ pub struct ChannelDocument {
     /// When its frames leave; left out unless it is scheduled and has windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchDocument>,
+    /// Its ATS schedulers, upstream first; left out unless it is of class asynchronous.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedulers: Vec<SchedulerDocument>,
     /// In the order of the description.
     pub listeners: Vec<ListenerDocument>,
 }
@@ -107,6 +113,19 @@ pub struct WindowDocument {
     pub start_ns: i64,
     /// For how long it is open.
     pub span_ns: i64,
+}
+
+/// The ATS scheduler (802.1Q-2022 8.6.5.6) of a channel for one port of a bridge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerDocument {
+    /// The egress port, as `node.port`.
+    pub port: String,
+    /// The reception port: schedulers of one reception port, for one egress port, are a group.
+    pub group: String,
+    /// CommittedInformationRate, of frames on the wire, by the clock of the port's node.
+    pub rate_bps: u64,
+    /// CommittedBurstSize.
+    pub burst_octets: u32,
 }
 
 /// One listener of a channel.
@@ -257,6 +276,12 @@ pub struct PortDocument {
     pub class_a_streams: u32,
     /// Streams of class B that leave here.
     pub class_b_streams: u32,
+    /// What channels of class asynchronous reserve here; left out, as the next, where none leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchronous_rate_bps: Option<u64>,
+    /// Channels of class asynchronous that leave here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchronous_streams: Option<u32>,
     /// Its eight queues, 0 first.
     pub queues: Vec<QueueDocument>,
     /// Its gate control lists in the order of their base times; empty: all gates are open.
@@ -396,10 +421,21 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
             fixed_delay_ns: channel.fixed_delay.as_ns(),
             bound_ns: planned.bound().map(|b| b.as_ns()),
             launch: LaunchDocument::of_channel(system, plan, id),
+            schedulers: schedulers(system, planned),
             listeners: listeners.collect(),
         }
     })
     .collect()
+}
+
+fn schedulers(system: &System, planned: &ChannelPlan) -> Vec<SchedulerDocument> {
+    let scheduler = |scheduler: &AtsScheduler| SchedulerDocument {
+        port: system.port_label(scheduler.port),
+        group: system.port_label(scheduler.group),
+        rate_bps: scheduler.bucket.rate.as_bps(),
+        burst_octets: scheduler.bucket.burst.get(),
+    };
+    planned.schedulers.iter().map(scheduler).collect()
 }
 
 fn terms(bound: Option<&Bound>) -> Vec<TermDocument> {
@@ -447,6 +483,9 @@ fn ports(system: &System, plan: &Plan) -> Vec<PortDocument> {
         class_b_idle_slope_bps: planned.idle_slope(Class::B).as_bps(),
         class_a_streams: planned.class_a_streams,
         class_b_streams: planned.class_b_streams,
+        asynchronous_rate_bps: (planned.asynchronous_streams > 0)
+            .then(|| planned.asynchronous_rate.as_bps()),
+        asynchronous_streams: Some(planned.asynchronous_streams).filter(|streams| *streams > 0),
         queues: queues(planned, plan.backlogs.get(id.index())),
         gates: planned.settings.gates.iter().map(gates).collect(),
         vlans: planned.settings.vlans.clone(),

@@ -3,6 +3,7 @@
 //! Pure: the same system gives the same plan. `docs/bounds.md` derives every formula.
 
 mod analysis;
+mod asynchronous;
 mod deadlines;
 mod device;
 mod difference;
@@ -23,8 +24,8 @@ pub use difference::{FieldDifference, ItemDifference, PlanDifference, difference
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, LaunchDocument,
     ListenerDocument, NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument,
-    RefusedDocument, StreamDocument, StreamListenerDocument, TermDocument, WindowDocument,
-    document,
+    RefusedDocument, SchedulerDocument, StreamDocument, StreamListenerDocument, TermDocument,
+    WindowDocument, document,
 };
 
 pub use keep::KeptPlan;
@@ -198,6 +199,7 @@ fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, V
             reserved_rate: BitRate::default(),
             bounds: Vec::new(),
             launch: None,
+            schedulers: Vec::new(),
         })
         .collect();
     let mut schedule = scheduled::schedule(system, &mut channels, &streams, kept);

@@ -599,6 +599,7 @@ fn drafted(channel: &Channel, paths: Vec<Path>) -> ChannelPlan {
         reserved_rate: BitRate::default(),
         bounds: Vec::new(),
         launch: None,
+        schedulers: Vec::new(),
     }
 }
 

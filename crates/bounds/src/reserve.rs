@@ -2,7 +2,7 @@
 
 use crate::analysis::arrival::Arrival;
 use crate::analysis::gates;
-use crate::srp;
+use crate::{asynchronous, srp};
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
@@ -88,6 +88,8 @@ struct Need {
 /// A talker whose clock runs fast may exceed the TSpec's rate when its interval is the class
 /// measurement interval: it gets what it can really send, or its queue would grow for ever.
 ///
+/// Channels of class asynchronous get schedulers in bridges, and the selection that these need.
+///
 /// `gates` are those of scheduled channels, by port. With the ports' settings comes OB2012 for each
 /// that leaves too little.
 pub(crate) fn reserve(
@@ -103,6 +105,7 @@ pub(crate) fn reserve(
     let mut ports: Vec<PortPlan> =
         (0..).map(PortId).zip(&system.ports).map(&mut unreserved).collect();
     let mut needs = vec![[Need::default(); 2]; ports.len()];
+    let mut errors = Vec::new();
     let both = system.channels.iter().zip(channels);
     for (id, (channel, planned)) in (0..).map(ChannelId).zip(both) {
         if !planned.protected {
@@ -113,6 +116,10 @@ pub(crate) fn reserve(
             planned.reserved_rate = planned.true_rate;
             continue;
         }
+        if channel.class == Class::Asynchronous {
+            errors.extend(shape(system, channel, planned, &mut ports));
+            continue;
+        }
         let tree = planned.tree_ports();
         planned.reserved_rate = reserved_rate(system, channel, &tree);
         for port in tree {
@@ -120,14 +127,13 @@ pub(crate) fn reserve(
             let (need, streams) = match channel.class {
                 Class::A => (&mut needs[at][0], &mut ports[at].class_a_streams),
                 Class::B => (&mut needs[at][1], &mut ports[at].class_b_streams),
-                Class::Scheduled => unreachable!("it has been passed over"),
+                Class::Scheduled | Class::Asynchronous => unreachable!("passed over"),
             };
             need.slope = sum(need.slope, planned.reserved_rate);
             need.first.get_or_insert(id);
             *streams += 1;
         }
     }
-    let mut errors = Vec::new();
     for (id, needs) in (0..).map(PortId).zip(needs) {
         for (class, need) in [Class::A, Class::B].into_iter().zip(needs) {
             let Some(first) = need.first else { continue };
@@ -142,6 +148,37 @@ pub(crate) fn reserve(
         }
     }
     (ports, errors)
+}
+
+/// Gives a channel of class asynchronous its schedulers, and the ports of its tree what it takes.
+/// One error for each port whose queue the description shapes by credit.
+fn shape(
+    system: &System,
+    channel: &Channel,
+    planned: &mut ChannelPlan,
+    ports: &mut [PortPlan],
+) -> Vec<Diagnostic> {
+    planned.schedulers = asynchronous::schedulers(system, channel, &planned.paths);
+    let of_talker = asynchronous::talker_rate(system, channel);
+    planned.reserved_rate = of_talker;
+    let mut errors = Vec::new();
+    for port in planned.tree_ports() {
+        let scheduler = planned.scheduler(port).copied();
+        let rate = scheduler.map_or(of_talker, |scheduler| scheduler.bucket.rate);
+        planned.reserved_rate = planned.reserved_rate.max(rate);
+        let at = &mut ports[port.index()];
+        at.asynchronous_streams += 1;
+        at.asynchronous_rate = sum(at.asynchronous_rate, rate);
+        match &mut at.settings.selection[channel.class.queue()] {
+            Selection::CreditBased { .. } => {
+                errors.push(asynchronous::shaped_by_credit(system, port, channel));
+            }
+            // What leaves its talker keeps to its rate already.
+            selection if scheduler.is_some() => *selection = Selection::Asynchronous,
+            _ => {}
+        }
+    }
+    errors
 }
 
 /// What idleSlope a class must have so that `need` of it is left behind the port's gates.
@@ -191,7 +228,7 @@ fn sum(a: BitRate, b: BitRate) -> BitRate {
     BitRate::from_bps(a.as_bps().saturating_add(b.as_bps()))
 }
 
-/// How much of a port's rate classes A and B may reserve together.
+/// How much of a port's rate classes A, B and asynchronous may reserve together.
 pub(crate) fn percent(system: &System, port: PortId) -> u32 {
     match (0..QUEUES).any(|queue| is_set(system, port, queue)) {
         true => 100,
@@ -237,22 +274,24 @@ pub(crate) fn intruders(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     errors
 }
 
-/// Each port where both classes together reserve more than 75 % of the port's rate (802.1Q-2018
-/// 34.3.1's recommended delta bandwidths), with what they reserve and the percentage that they may.
-/// Where the description sets an idleSlope itself, all queues together may have the whole rate.
+/// Each port where classes A, B and asynchronous together reserve more than 75 % of its rate
+/// (802.1Q-2018 34.3.1's recommended delta bandwidths), with what they reserve and the percentage
+/// that they may. The standard has no limit for asynchronous shaping: it takes of the same share,
+/// so that best effort keeps its own. Where the description sets an idleSlope itself, all queues
+/// together may have the whole rate.
 pub(crate) fn overloaded(
     system: &System,
     plan: &Plan,
 ) -> impl Iterator<Item = (PortId, BitRate, u32)> {
     (0..).map(PortId).zip(&plan.ports).filter_map(|(id, port)| {
-        if port.class_a_streams + port.class_b_streams == 0 {
+        if port.class_a_streams + port.class_b_streams + port.asynchronous_streams == 0 {
             return None;
         }
         let slopes = port.settings.selection.iter().map(|selection| match selection {
             Selection::CreditBased { idle_slope } => *idle_slope,
             _ => BitRate::default(),
         });
-        let reserved = slopes.fold(BitRate::default(), sum);
+        let reserved = slopes.fold(port.asynchronous_rate, sum);
         let percent = percent(system, id);
         let is_within = reservation::is_within(reserved, system.link_of(id).rate, percent);
         (!is_within).then_some((id, reserved, percent))

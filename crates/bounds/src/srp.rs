@@ -43,6 +43,15 @@ fn classes(system: &System, protected: &[ChannelId]) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     let first = [Class::A, Class::B].map(|class| channels().find(|c| c.class == class));
     for channel in channels() {
+        if channel.class == Class::Asynchronous {
+            let text = format!(
+                "channel `{}` is of class asynchronous: the protocol reserves for classes A and B",
+                channel.name,
+            );
+            let help = "use class A or B, or let the plan reserve (`reservation = \"plan\"`)";
+            errors.push(hindrance(text, channel.origin, help));
+            continue;
+        }
         let first = first[usize::from(channel.class != Class::A)];
         let says = |c: &Channel| (c.pcp, c.vlan);
         let Some(other) = first.filter(|first| says(first) != says(channel)) else { continue };

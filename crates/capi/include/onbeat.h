@@ -14,15 +14,12 @@
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
  * start of the run. On an interface of the environment it is the next full second, on one that a
- * program opens it is `epoch_ns`. Every pointer is either valid for the call or NULL. A call
- * refuses NULL unless its description allows it. Pointers for results (a time, counters, metadata)
- * may always be NULL. A program never sees in which engine it runs.
- *
+ * program opens it is `epoch_ns`. Every pointer is valid for the call or NULL. A call refuses NULL
+ * unless its description allows it. Pointers for results (a time, counters) may always be NULL.
  * Later versions keep functions, numbers and the layout of structures; structures may get fields
  * at their ends. A call without a size reads and writes the fields of version 0.1. One that is told
- * the size of the program's structure reads and writes no more than that: fields that the program
- * does not know are left out or count as 0, those that the library does not know are written as 0
- * and must be 0.
+ * the size of the program's structure reads and writes no more than that. Fields that the program
+ * does not know are left out or count as 0; those unknown to the library are 0 and must be 0.
  */
 
 #pragma once
@@ -225,6 +222,10 @@ typedef enum onbeat_class {
      * Scheduled traffic: D is 100 us.
      */
     ONBEAT_CLASS_SCHEDULED = 2,
+    /**
+     * Sporadic traffic behind asynchronous shaping: D is 10 ms.
+     */
+    ONBEAT_CLASS_ASYNCHRONOUS = 3,
 } onbeat_class;
 
 /**

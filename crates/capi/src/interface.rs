@@ -23,6 +23,8 @@ pub enum onbeat_class {
     OnbeatClassB = 1,
     /// Scheduled traffic: D is 100 us.
     OnbeatClassScheduled = 2,
+    /// Sporadic traffic behind asynchronous shaping: D is 10 ms.
+    OnbeatClassAsynchronous = 3,
 }
 
 /// Transport of frames to the network.
@@ -130,10 +132,11 @@ pub const ONBEAT_CRC: u32 = 256;
 /// have.
 pub const ONBEAT_AUTHENTICATED: u32 = 512;
 
-const CLASSES: [(onbeat_class, Class); 3] = [
+const CLASSES: [(onbeat_class, Class); 4] = [
     (onbeat_class::OnbeatClassA, Class::A),
     (onbeat_class::OnbeatClassB, Class::B),
     (onbeat_class::OnbeatClassScheduled, Class::Scheduled),
+    (onbeat_class::OnbeatClassAsynchronous, Class::Asynchronous),
 ];
 const TRANSPORTS: [(onbeat_transport, TransportKind); 4] = [
     (onbeat_transport::OnbeatPacket, TransportKind::Packet),

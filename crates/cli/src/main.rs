@@ -123,7 +123,7 @@ fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
     let text = if arguments.first_generation {
         onbeat_description::manifest::to_c_first_generation(&source.system)?
     } else {
-        onbeat_description::manifest::to_c(&source.system)
+        onbeat_description::manifest::to_c(&source.system)?
     };
     terminal::print(text.trim_end());
     Ok(Exit::Fine)

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 const DEFAULT: [u8; 8] = [1, 0, 6, 7, 2, 3, 4, 5];
 /// The class of priorities that would be in that of scheduled channels by default.
 const BESIDE_SCHEDULED: u8 = 4;
+/// The class of those that would be in that of asynchronous channels, or go before them.
+const BESIDE_ASYNCHRONOUS: u8 = 3;
 
 /// The channels and streams that leave each port, found once for all ports.
 #[derive(Debug)]
@@ -115,15 +117,21 @@ impl Classes {
             }
         }
         // What is not planned, such as the frames of a bridge itself, is not in the windows of
-        // scheduled channels.
-        let queue = Class::Scheduled.queue();
-        let is_scheduled = |id: &ChannelId| all.plan.channel(*id).launch.is_some();
-        if all.leaving.channels(port).iter().any(is_scheduled) {
+        // scheduled channels, and neither beside asynchronous ones nor before them.
+        let channels = || all.leaving.channels(port).iter().map(|id| all.plan.channel(*id));
+        let mut keep_out = |from: usize, beside: u8| {
             for (class, queues) in classes.of_priority.iter_mut().zip(&used) {
-                if usize::from(*class) == queue && !queues[queue] {
-                    *class = BESIDE_SCHEDULED;
+                let queue = usize::from(*class);
+                if (from..=Class::Scheduled.queue()).contains(&queue) && !queues[queue] {
+                    *class = beside;
                 }
             }
+        };
+        if channels().any(|planned| planned.launch.is_some()) {
+            keep_out(Class::Scheduled.queue(), BESIDE_SCHEDULED);
+        }
+        if channels().any(|planned| !planned.schedulers.is_empty()) {
+            keep_out(Class::Asynchronous.queue(), BESIDE_ASYNCHRONOUS);
         }
         classes
     }

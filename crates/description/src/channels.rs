@@ -177,6 +177,7 @@ fn written_here(fields: &mut Fields<'_, raw::Channel>) -> Attributes {
             raw::ClassName::A => Class::A,
             raw::ClassName::B => Class::B,
             raw::ClassName::Scheduled => Class::Scheduled,
+            raw::ClassName::Asynchronous => Class::Asynchronous,
         })
     });
     let destination = raw.destination.as_ref().and_then(|text| {

@@ -808,4 +808,7 @@ pub(super) enum ClassName {
     /// Scheduled traffic: 100 µs.
     #[serde(rename = "scheduled")]
     Scheduled,
+    /// Sporadic traffic behind asynchronous traffic shaping (ATS, 802.1Qcr): 10 ms.
+    #[serde(rename = "asynchronous")]
+    Asynchronous,
 }

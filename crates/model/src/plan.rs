@@ -1,6 +1,6 @@
 //! The plan's vocabulary: what crate `plan` computes and the engines, the report and the CLI read.
 
-use crate::port::{PortSettings, QUEUES, Selection};
+use crate::port::{PortSettings, QUEUES, Selection, TokenBucket};
 use crate::system::{ChannelId, Class, NoiseId, PortId, StreamIndex, System};
 use crate::time::Span;
 use crate::units::BitRate;
@@ -59,12 +59,28 @@ pub struct ChannelPlan {
     pub paths: Vec<Vec<PortId>>,
     /// The bandwidth of its true rate: one frame per interval, as it is on the wire.
     pub true_rate: BitRate,
-    /// The bandwidth that is reserved: at least one frame per class measurement interval.
+    /// The bandwidth that is reserved: at least one frame per class measurement interval; of class
+    /// [`Class::Asynchronous`] the greatest rate of its schedulers.
     pub reserved_rate: BitRate,
     /// One per listener, if the channel is protected.
     pub bounds: Vec<Bound>,
     /// When its frames leave, if it is of class [`Class::Scheduled`] and protected.
     pub launch: Option<Launch>,
+    /// Its ATS schedulers, upstream first, if it is of class [`Class::Asynchronous`] and protected.
+    pub schedulers: Vec<AtsScheduler>,
+}
+
+/// The ATS scheduler (802.1Q-2022 8.6.5.6) of one channel for one port of a bridge. A talker has
+/// none: what its channels send keeps to their rates, or is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtsScheduler {
+    /// The egress port to whose queue it gives eligibility times.
+    pub port: PortId,
+    /// The reception port. Schedulers of channels that come in by the same one, for the same egress
+    /// port, are a group: their frames become eligible in the order in which they came.
+    pub group: PortId,
+    /// CommittedInformationRate and CommittedBurstSize, by the clock of the port's node.
+    pub bucket: TokenBucket,
 }
 
 /// When the frames of a scheduled channel leave each port (802.1Q-2022 8.6.8.4).
@@ -94,6 +110,10 @@ pub struct PortWindow {
 }
 
 impl ChannelPlan {
+    /// The parameters of its ATS scheduler for a port; none where it has none.
+    pub fn scheduler(&self, port: PortId) -> Option<&AtsScheduler> {
+        self.schedulers.iter().find(|scheduler| scheduler.port == port)
+    }
     /// The worst bound over all listeners.
     pub fn bound(&self) -> Option<Span> {
         self.bounds.iter().map(Bound::total).max()
@@ -188,12 +208,17 @@ impl Cause {
 /// How one port sends, and how much of that is for reserved channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortPlan {
-    /// The description's settings, with a credit-based shaper for each class that is reserved.
+    /// The description's settings, with a credit-based shaper for each class that is reserved, and
+    /// asynchronous shaping where channels of that class pass a bridge.
     pub settings: PortSettings,
     /// Class A streams that leave here.
     pub class_a_streams: u32,
     /// Class B streams that leave here.
     pub class_b_streams: u32,
+    /// Channels of class [`Class::Asynchronous`] that leave here.
+    pub asynchronous_streams: u32,
+    /// The sum of what they reserve here.
+    pub asynchronous_rate: BitRate,
 }
 
 impl PortPlan {

@@ -369,16 +369,20 @@ pub enum Class {
     B,
     /// Scheduled traffic behind time-aware gates (802.1Qbv).
     Scheduled,
+    /// Sporadic traffic behind asynchronous traffic shaping (802.1Qcr, 802.1Q-2022 8.6.8.5).
+    Asynchronous,
 }
 
 impl Class {
     /// The fixed delay D after which `write_wait` and `read_wait` continue, unless the channel
-    /// asks for another (Austad et al. 2023, section 4.3; 802.1BA for A and B).
+    /// asks for another (Austad et al. 2023, section 4.3; 802.1BA for A and B). No standard has one
+    /// for asynchronous shaping.
     pub const fn fixed_delay(self) -> Span {
         match self {
             Self::A => Span::from_ms(2),
             Self::B => Span::from_ms(50),
             Self::Scheduled => Span::from_us(100),
+            Self::Asynchronous => Span::from_ms(10),
         }
     }
     /// The class measurement interval of an SR class (802.1Q 34.3).
@@ -386,7 +390,7 @@ impl Class {
         match self {
             Self::A => Some(Span::from_us(125)),
             Self::B => Some(Span::from_us(250)),
-            Self::Scheduled => None,
+            Self::Scheduled | Self::Asynchronous => None,
         }
     }
     /// The default priority code point (802.1Q Table 6-5 for A and B).
@@ -395,14 +399,28 @@ impl Class {
             Self::A => 3,
             Self::B => 2,
             Self::Scheduled => 5,
+            Self::Asynchronous => 4,
         }
     }
     /// The queue of a port, 0 (lowest) to 7, that carries the class (802.1Q Table 34-1 for A, B).
+    ///
+    /// Asynchronous shaping is below the others, so that no bound of theirs depends on it: what
+    /// one of its frames may keep them waiting for, they count for best effort already.
     pub const fn queue(self) -> usize {
         match self {
             Self::A => 7,
             Self::B => 6,
             Self::Scheduled => 5,
+            Self::Asynchronous => 4,
+        }
+    }
+    /// What a person reads: that of the description.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+            Self::Scheduled => "scheduled",
+            Self::Asynchronous => "asynchronous",
         }
     }
 }
@@ -431,7 +449,8 @@ pub struct Channel {
     pub integrity: Integrity,
     /// Its readers accept the frames of this station only, if there is one.
     pub talker_address: Option<MacAddress>,
-    /// The least mean time between two messages.
+    /// The least mean time between two messages; of class [`Class::Asynchronous`] the next one may
+    /// come at any time after it.
     pub interval: Span,
     /// How many messages may come at once after a pause, at least 1: the size of the token bucket
     /// that fills by one message each interval.

@@ -798,7 +798,7 @@ impl Engine {
     }
 }
 
-/// All ports, with the buckets of the streams that are shaped there one by one.
+/// All ports, with the buckets of the channels and streams that are shaped there one by one.
 fn ports(system: &System, plan: &Plan, routes: &mut Routes) -> Vec<EgressPort> {
     let port = |(at, planned)| EgressPort::new(system, PortId(at as u32), planned);
     let mut ports: Vec<_> = plan.ports.iter().enumerate().map(port).collect();
@@ -813,9 +813,15 @@ fn ports(system: &System, plan: &Plan, routes: &mut Routes) -> Vec<EgressPort> {
     for (at, group) in &routes.regulated {
         let hop = &mut routes.hops[*at as usize];
         let settings = &plan.ports[hop.port as usize].settings;
-        let stream = &system.streams[hop.flow as usize - system.channels.len()];
+        let regulator = match (hop.flow as usize).checked_sub(system.channels.len()) {
+            Some(stream) => system.streams[stream].regulator,
+            None => {
+                let planned = plan.channel(ChannelId(hop.flow));
+                planned.scheduler(PortId(hop.port)).map(|scheduler| scheduler.bucket)
+            }
+        };
         let asynchronous = settings.selection[usize::from(hop.queue)] == Selection::Asynchronous;
-        if let Some(bucket) = stream.regulator.filter(|_| asynchronous) {
+        if let Some(bucket) = regulator.filter(|_| asynchronous) {
             let groups = groups.entry(hop.port).or_default();
             let known = groups.iter().position(|known| known == group);
             let place = known.unwrap_or_else(|| {

@@ -131,7 +131,7 @@ impl EgressPort {
             gates: Gates::new(settings, link.rate, system.clock_of(node)),
             preemption: Preemption { queues: settings.preemptable, ..Preemption::default() },
             buckets: Buckets::new(system.node(node).clock),
-            reserves: plan.class_a_streams + plan.class_b_streams > 0,
+            reserves: plan.class_a_streams + plan.class_b_streams + plan.asynchronous_streams > 0,
             meets_best_effort: false,
             busy: Span::ZERO,
             wire: DelayLine::new(),

@@ -84,8 +84,8 @@ pub(crate) struct Routes {
     pub(crate) receivers: Vec<Receiver>,
     /// Per place where ways meet, the length of its history.
     pub(crate) histories: Vec<u32>,
-    /// Hops of streams with a regulator, and the scheduler group (802.1Q-2022 8.6.5.6) of each:
-    /// one per reception port and queue; at its talker each stream has its own.
+    /// Hops of channels and streams with a regulator, and the scheduler group (802.1Q-2022
+    /// 8.6.5.6) of each: one per reception port and queue; at its talker each has its own.
     pub(crate) regulated: Vec<(u32, u32)>,
 }
 
@@ -158,7 +158,11 @@ impl Routes {
             _ => {
                 let class = channel.class.queue();
                 let queue = if planned.protected { class } else { BEST_EFFORT_QUEUE };
-                self.add_flow(ends, queue, ways, 0);
+                let first_hop = self.hops.len();
+                let comes_by = self.add_flow(ends, queue, ways, 0);
+                if !planned.schedulers.is_empty() {
+                    self.regulate(system, first_hop, queue, &comes_by);
+                }
             }
         }
     }
@@ -185,13 +189,7 @@ impl Routes {
         let ends = [stream.talker, stream.listeners[0]];
         let comes_by = self.add_flow(ends, queue, ways, history);
         if stream.regulator.is_some() {
-            let group = |(at_hop, from): (usize, Option<u32>)| {
-                let source = from.map_or(system.ports.len() + at, |port| {
-                    system.ports[port as usize].peer.index()
-                });
-                ((first_hop + at_hop) as u32, (source * 8 + queue) as u32)
-            };
-            self.regulated.extend(comes_by.into_iter().enumerate().map(group));
+            self.regulate(system, first_hop, queue, &comes_by);
         }
         if stream.policing.is_some() {
             let root = &mut self.hops[first_hop];
@@ -199,6 +197,22 @@ impl Routes {
                 root.next = NextHop::Filter { first, count };
             }
         }
+    }
+
+    /// The scheduler groups at the hops of the last flow.
+    fn regulate(
+        &mut self,
+        system: &System,
+        first_hop: usize,
+        queue: usize,
+        comes_by: &[Option<u32>],
+    ) {
+        let own = system.ports.len() + self.flows.len() - 1;
+        let group = |(at_hop, from): (usize, &Option<u32>)| {
+            let source = from.map_or(own, |port| system.ports[port as usize].peer.index());
+            ((first_hop + at_hop) as u32, (source * 8 + queue) as u32)
+        };
+        self.regulated.extend(comes_by.iter().enumerate().map(group));
     }
 
     fn add_end(&mut self, listener: usize, host: NodeId) -> NextHop {

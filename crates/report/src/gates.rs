@@ -2,9 +2,10 @@
 //! HTML page.
 
 use crate::page::Page;
+use crate::schedulers::Schedulers;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::GateControl;
-use onbeat_model::system::{Channel, ChannelId, Class, PortId, System};
+use onbeat_model::system::{Channel, ChannelId, PortId, System};
 use onbeat_model::time::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ struct View {
     lanes: bool,
     rows: Vec<Row>,
     more: usize,
+    schedulers: Option<Schedulers>,
 }
 
 #[derive(Serialize)]
@@ -112,7 +114,8 @@ pub fn html(system: &System, plan: &Plan) -> String {
         ("ports with gates", lanes.len().to_string()),
         ("longest cycle", Span::from_ns(cycle).to_string()),
     ];
-    let view = View { about, lanes: !lanes.is_empty(), rows, more };
+    let schedulers = Schedulers::of(system, plan);
+    let view = View { about, lanes: !lanes.is_empty(), rows, more, schedulers };
     PAGE.render(&system.name, &view, &Data { begin, cycle, first, channels, ports: lanes })
 }
 
@@ -137,12 +140,7 @@ fn list(list: &GateControl) -> List {
 fn rows(system: &System, plan: &Plan, id: ChannelId, channel: &Channel) -> Vec<Row> {
     let planned = plan.channel(id);
     let launch = planned.launch.as_ref();
-    let class = match (planned.protected, channel.class) {
-        (false, _) => "none",
-        (true, Class::A) => "A",
-        (true, Class::B) => "B",
-        (true, Class::Scheduled) => "scheduled",
-    };
+    let class = if planned.protected { channel.class.as_str() } else { "none" };
     let none = || "–".to_owned();
     let listeners = channel.listeners.iter().zip(&planned.paths).enumerate();
     let row = |(at, (to, path)): (usize, (&_, &Vec<PortId>))| {

@@ -23,6 +23,7 @@ mod page;
 pub mod plan;
 mod reservations;
 pub mod run;
+mod schedulers;
 pub mod segments;
 pub mod simulation;
 mod text;

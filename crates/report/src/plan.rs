@@ -1,6 +1,7 @@
 //! A system and its plan, for a terminal.
 
 use crate::grid::{grid, right, ruled};
+use crate::schedulers;
 use comfy_table::Cell;
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{ChannelId, Class, NodeKind, PortId, System};
@@ -55,6 +56,7 @@ pub fn table(system: &System, plan: &Plan) -> String {
     if ports.row_count() > 0 {
         parts.push(format!("idleSlope per port\n{}", ruled(&ports)));
     }
+    parts.extend(schedulers::text(system, plan));
     parts.join("\n\n")
 }
 

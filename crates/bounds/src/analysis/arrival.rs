@@ -2,8 +2,9 @@
 
 use super::curve::Curve;
 use super::{BILLION, div_ceil};
+use onbeat_model::port::TokenBucket;
 use onbeat_model::stream::{Source, Stream};
-use onbeat_model::system::{Channel, NodeId, System};
+use onbeat_model::system::{Channel, NodeId, PortId, System};
 use onbeat_model::time::{ClockError, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 
@@ -40,6 +41,36 @@ pub(crate) fn clock_rate(clock: &ClockError) -> (i128, i128) {
     let rounding = i128::from(clock.drift_ppb != 0 || wanders);
     let rate = BILLION + i128::from(clock.drift_ppb);
     (rate, 2 * i128::from(clock.wander.as_ns()) + rounding)
+}
+
+/// By how much rounding to whole nanoseconds may add to a delay where a regulator's and other
+/// clocks meet.
+pub(crate) const REGULATOR_ROUNDING: i128 = 4;
+
+/// The burst in nanobits and the rate in bit/s of a bucket at a port, when its clock is taken to be
+/// fast or slow.
+pub(crate) fn in_true_time(
+    system: &System,
+    bucket: TokenBucket,
+    port: PortId,
+    fast: bool,
+) -> (i128, i128) {
+    let (clock, apart) = clock_rate(&system.node(system.port(port).node).clock);
+    let rate = i128::from(bucket.rate.as_bps());
+    let burst = i128::from(bucket.burst.get()) * 8 * BILLION;
+    match fast {
+        true => (burst + rate * (apart + REGULATOR_ROUNDING), div_ceil(rate * clock, BILLION)),
+        false => (burst - rate * apart, rate * clock / BILLION),
+    }
+}
+
+/// Whether the clocks of two ports' nodes always run alike. A protocol that steers them in the run
+/// moves each by itself.
+pub(crate) fn is_same_rate(system: &System, one: PortId, other: PortId) -> bool {
+    let [a, b] = [one, other].map(|port| &system.node(system.port(port).node).clock);
+    let steered = system.synchronisation.is_some_and(|it| it.in_run);
+    let alike = |c: &ClockError| (c.drift_ppb, c.wander, c.wander_period);
+    alike(a) == alike(b) && !(steered && a.wander != Span::ZERO)
 }
 
 impl Arrival {

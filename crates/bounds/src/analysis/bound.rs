@@ -9,7 +9,7 @@ use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, BoundTerm, Cause, ChannelPlan, Plan, Unbounded};
 use onbeat_model::system::{
-    Chain, Channel, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
+    Chain, Channel, ChannelId, Class, NodeId, NodeKind, PortId, StreamIndex, System,
 };
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 
@@ -108,7 +108,10 @@ fn of_channel(
     let channel = system.channel(id);
     let paths = &analysis.network.plan.channel(id).paths;
     let bound = |(listener, path): (&NodeId, &Vec<PortId>)| {
-        let name = format!("class {:?} queue", channel.class);
+        let name = match channel.class {
+            Class::Asynchronous => "asynchronous queue".to_owned(),
+            class => format!("class {class:?} queue"),
+        };
         let last = *path.last().expect("a way has ports");
         let mut bound = bound_or_reason(analysis, multi_hop, f, *listener, last, &name)?;
         let [from, to] = [channel.talker, *listener].map(|id| system.node(id));

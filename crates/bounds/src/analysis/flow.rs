@@ -1,11 +1,11 @@
 //! How long the frames of each flow wait at each port: total flow analysis with the shaping of
 //! lines and of credit.
 
-use super::arrival::clock_rate;
-use super::network::{FlowNetwork, Upstream};
+use super::arrival::{REGULATOR_ROUNDING, in_true_time, is_same_rate};
+use super::network::{FlowNetwork, PortHop, Upstream};
 use super::windows::FOLLOWED_MAX;
 use super::{BILLION, div_ceil};
-use onbeat_model::port::{QUEUES, Selection, TokenBucket};
+use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::system::PortId;
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
@@ -24,10 +24,6 @@ pub(super) const UNINTERRUPTIBLE: Octets = Octets::new(143);
 
 /// What an interruption costs: a check sum, a gap and a preamble.
 pub(super) const INTERRUPTION: Octets = Octets::new(24);
-
-/// By how much rounding to whole nanoseconds may add to a delay where a regulator's and other
-/// clocks meet.
-const REGULATOR_ROUNDING: i128 = 4;
 
 /// The times of a flow's frames at one of its hops, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,19 +184,19 @@ impl<'a> Analysis<'a> {
     fn eligible(&self, f: usize, h: usize, now: &HopTimes) -> Option<i128> {
         let flow = &self.network.flows[f];
         let place = (flow.hops[h].port.index(), flow.queue);
-        if flow.regulator.is_none() || !self.is_asynchronous(place) {
+        if flow.hops[h].regulator.is_none() || !self.is_asynchronous(place) {
             return now.arrives;
         }
         let arrives = now.arrives?;
         if flow.hops[h].from.is_empty() {
             // A talker has a scheduler for each stream: none holds another.
-            let held = self.held(f, place.0, Some(arrives - now.early))?;
+            let held = self.held(f, h, Some(arrives - now.early))?;
             return Some(arrives + held + if held > 0 { REGULATOR_ROUNDING } else { 0 });
         }
         let group = self.group(place, f, h);
         let conforms = |&(g, k): &(usize, usize)| {
             let state = if (g, k) == (f, h) { *now } else { self.entering(g, k) };
-            self.conforms(g, place.0, state.arrives.map(|arrives| arrives - state.early))
+            self.conforms(g, k, state.arrives.map(|arrives| arrives - state.early))
         };
         if group.iter().all(conforms) {
             return now.arrives;
@@ -221,20 +217,21 @@ impl<'a> Analysis<'a> {
         };
         let mine = upstream((f, h));
         let members = self.members[&place].iter().copied();
-        let regulated = |m: &(usize, usize)| self.network.flows[m.0].regulator.is_some();
+        let regulated = |m: &(usize, usize)| self.network.flows[m.0].hops[m.1].regulator.is_some();
         members.filter(|m| regulated(m) && upstream(*m) == mine).collect()
     }
 
-    /// Whether a flow with this jitter never makes its bucket at a port wait.
-    fn conforms(&self, f: usize, port: usize, jitter: Option<i128>) -> bool {
-        self.held(f, port, jitter) == Some(0)
+    /// Whether a flow with this jitter never makes its bucket at a hop wait.
+    fn conforms(&self, f: usize, h: usize, jitter: Option<i128>) -> bool {
+        self.held(f, h, jitter) == Some(0)
     }
 
-    /// The longest that its bucket at a port, if no other stream interferes, holds a flow with
+    /// The longest that its bucket at a hop, if no other stream interferes, holds a flow with
     /// this jitter: until the bucket has gathered what is missing. None: without limit.
-    fn held(&self, f: usize, port: usize, jitter: Option<i128>) -> Option<i128> {
+    fn held(&self, f: usize, h: usize, jitter: Option<i128>) -> Option<i128> {
         let flow = &self.network.flows[f];
-        let (burst, rate) = self.bucket_in_true_time(flow.regulator?, port, false);
+        let PortHop { port, regulator, .. } = flow.hops[h];
+        let (burst, rate) = in_true_time(self.network.system, regulator?, port, false);
         let frame = i128::from(frame::on_wire(flow.arrival.octets[1]).get()) * 8 * BILLION;
         let curve = flow.arrival.curve(frame, jitter?);
         if curve.rate() > rate || rate == 0 {
@@ -242,24 +239,6 @@ impl<'a> Analysis<'a> {
         }
         let missing = |t: i128| (curve.at(t) - burst).max(0);
         curve.corners().map(|t| (div_ceil(missing(t), rate) - t).max(0)).max()
-    }
-
-    /// A bucket's burst in nanobits and its rate in bit/s, when its clock is taken to be fast or
-    /// slow.
-    pub(super) fn bucket_in_true_time(
-        &self,
-        bucket: TokenBucket,
-        port: usize,
-        fast: bool,
-    ) -> (i128, i128) {
-        let system = self.network.system;
-        let (clock, apart) = clock_rate(&system.node(system.ports[port].node).clock);
-        let rate = i128::from(bucket.rate.as_bps());
-        let burst = i128::from(bucket.burst.get()) * 8 * BILLION;
-        match fast {
-            true => (burst + rate * (apart + REGULATOR_ROUNDING), div_ceil(rate * clock, BILLION)),
-            false => (burst - rate * apart, rate * clock / BILLION),
-        }
     }
 
     /// Reshaping is for free: behind a queue that serves in order, and into which all flows of the
@@ -271,12 +250,8 @@ impl<'a> Analysis<'a> {
         for &(g, k) in group {
             let flow = &self.network.flows[g];
             let [from] = &flow.hops[k].from[..] else { return None };
-            let (state, up) = (&self.states[g][from.hop], flow.hops[from.hop].port.index());
-            let here = flow.hops[k].port.index();
-            let regulated = self.is_asynchronous((up, flow.queue));
-            let same_clock = self.rate_of_clock(up) == self.rate_of_clock(here);
-            let shaped = regulated && same_clock || self.conforms(g, here, state.jitter());
-            if !shaped {
+            let state = &self.states[g][from.hop];
+            if !self.is_cascade(g, from.hop, k) && !self.conforms(g, k, state.jitter()) {
                 return None;
             }
             longest = longest.max(state.wait? + i128::from(from.travel[1].as_ns()));
@@ -287,11 +262,20 @@ impl<'a> Analysis<'a> {
         Some(entered? + longest + REGULATOR_ROUNDING)
     }
 
-    /// What makes the regulators of two nodes differ.
-    fn rate_of_clock(&self, port: usize) -> (i32, Span, Span) {
-        let system = self.network.system;
-        let clock = &system.node(system.ports[port].node).clock;
-        (clock.drift_ppb, clock.wander, clock.wander_period)
+    /// Whether a flow's bucket at a hop holds whatever passed the one at the hop before.
+    fn is_cascade(&self, f: usize, before: usize, h: usize) -> bool {
+        let (flow, system) = (&self.network.flows[f], self.network.system);
+        let [up, here] = [before, h].map(|at| &flow.hops[at]);
+        let (Some(first), Some(then)) = (up.regulator, here.regulator) else { return false };
+        if !self.is_asynchronous((up.port.index(), flow.queue)) {
+            return false;
+        }
+        if is_same_rate(system, up.port, here.port) {
+            return first.rate <= then.rate && first.burst <= then.burst;
+        }
+        let (burst, rate) = in_true_time(system, first, up.port, true);
+        let (most, at) = in_true_time(system, then, here.port, false);
+        burst <= most && rate <= at
     }
 
     /// Recomputes the waits at one queue.

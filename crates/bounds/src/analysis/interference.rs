@@ -1,6 +1,6 @@
 //! What comes to a queue, and what interferes there: from the settings of its port to its service.
 
-use super::arrival::{Arrival, clock_rate};
+use super::arrival::{Arrival, clock_rate, in_true_time};
 use super::curve::Curve;
 use super::flow::{Analysis, INTERRUPTION, QueueId, UNINTERRUPTIBLE};
 use super::gates::{self, Accrual, Availability, Losses};
@@ -129,18 +129,20 @@ impl Analysis<'_> {
         if let Some(meter) = flow.meter.filter(|_| h > 0) {
             // It stands where the first bridge receives, so its clock is that of its next ports.
             let first = flow.hops.iter().find(|hop| !hop.from.is_empty()).map(|hop| hop.port);
-            let (burst, rate) =
-                self.bucket_in_true_time(meter, first.map_or(port, |p| p.index()), true);
+            let first = first.unwrap_or(flow.hops[h].port);
+            let (burst, rate) = in_true_time(self.network.system, meter, first, true);
             curve = curve.min_affine(swells.of(burst + rate * jitter), swells.of(rate));
         }
         // The last regulator on the path, and by how much delays since may differ.
         let mut at = Some(h);
         while let Some(k) = at {
             let regulated = (flow.hops[k].port.index(), flow.queue);
-            if let Some(bucket) = flow.regulator.filter(|_| self.is_asynchronous(regulated)) {
+            if let Some(bucket) = flow.hops[k].regulator.filter(|_| self.is_asynchronous(regulated))
+            {
                 let then = self.states[f][k];
                 let since = (late - then.late?) - (state.early - then.early);
-                let (burst, rate) = self.bucket_in_true_time(bucket, regulated.0, true);
+                let (burst, rate) =
+                    in_true_time(self.network.system, bucket, flow.hops[k].port, true);
                 let later = since.max(0) + shift;
                 return Some(curve.min_affine(swells.of(burst + rate * later), swells.of(rate)));
             }

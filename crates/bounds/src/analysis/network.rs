@@ -29,8 +29,6 @@ pub(crate) struct SystemFlow {
     pub(crate) queue: usize,
     /// What its source sends.
     pub(crate) arrival: Arrival,
-    /// Its bucket at queues with asynchronous shaping.
-    pub(crate) regulator: Option<TokenBucket>,
     /// What its first bridge lets through.
     pub(crate) meter: Option<TokenBucket>,
     /// Its source ignores its limits: only the meter, if there is one, holds it.
@@ -54,6 +52,8 @@ pub(crate) struct PortHop {
     pub(crate) port: PortId,
     /// Whether the next bridge forwards its frames before it has all of them.
     pub(crate) cut_through: bool,
+    /// Its bucket there, if the queue has asynchronous shaping.
+    pub(crate) regulator: Option<TokenBucket>,
     /// The hops before it; more than one where paths of a replicated stream join.
     pub(crate) from: Vec<Upstream>,
 }
@@ -115,14 +115,17 @@ impl<'a> FlowNetwork<'a> {
         let queue = if planned.protected { channel.class.queue() } else { BEST_EFFORT_QUEUE };
         let arrival = Arrival::of_channel(self.system, channel);
         let paths: Vec<_> = planned.paths.iter().map(Vec::as_slice).collect();
+        let mut hops = self.hops(&paths, queue, arrival.octets, false);
+        for hop in &mut hops {
+            hop.regulator = planned.scheduler(hop.port).map(|scheduler| scheduler.bucket);
+        }
         let flow = SystemFlow {
             owner: Owner::Channel(id),
             queue,
-            regulator: None,
             meter: None,
             babbles: false,
             stack: self.stack(channel.talker),
-            hops: self.hops(&paths, queue, arrival.octets, false),
+            hops,
             arrival,
         };
         if planned.protected {
@@ -146,14 +149,15 @@ impl<'a> FlowNetwork<'a> {
         let paths: Vec<_> =
             self.plan.stream(id).paths.iter().flatten().map(Vec::as_slice).collect();
         let meter = stream.policing.as_ref().and_then(|Policing { meter, .. }| *meter);
+        let mut hops = self.hops(&paths, queue, arrival.octets, stream.policing.is_some());
+        hops.iter_mut().for_each(|hop| hop.regulator = stream.regulator);
         let flow = SystemFlow {
             owner: Owner::Stream(id),
             queue,
-            regulator: stream.regulator,
             meter,
             babbles,
             stack: self.stack(stream.talker),
-            hops: self.hops(&paths, queue, arrival.octets, stream.policing.is_some()),
+            hops,
             arrival,
         };
         self.flows.push(flow);
@@ -192,7 +196,7 @@ impl<'a> FlowNetwork<'a> {
         let mut place: BTreeMap<PortId, usize> = BTreeMap::new();
         for port in levels.into_iter().flatten() {
             place.insert(port, hops.len());
-            hops.push(PortHop { port, cut_through: false, from: Vec::new() });
+            hops.push(PortHop { port, cut_through: false, regulator: None, from: Vec::new() });
         }
         let mut after: BTreeMap<PortId, Vec<PortId>> = BTreeMap::new();
         let pairs = paths.iter().flat_map(|path| path.windows(2)).map(|pair| (pair[0], pair[1]));

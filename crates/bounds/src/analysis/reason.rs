@@ -84,7 +84,7 @@ impl Analysis<'_> {
     fn held_for_ever(&self, f: usize, h: usize, seen: &mut BTreeSet<QueueId>) -> Unbounded {
         let flow = &self.network.flows[f];
         let place = (flow.hops[h].port.index(), flow.queue);
-        if flow.regulator.is_none() || !self.is_asynchronous(place) {
+        if flow.hops[h].regulator.is_none() || !self.is_asynchronous(place) {
             return self.diverges(place);
         }
         for (g, k) in self.group(place, f, h) {

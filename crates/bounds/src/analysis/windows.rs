@@ -172,7 +172,7 @@ impl Analysis<'_> {
             Source::Bursty { interval, frames } => (interval, i128::from(*frames), 0),
             Source::Sporadic { .. } | Source::Trace(_) => return None,
         };
-        if flow.babbles || flow.regulator.is_some() {
+        if flow.babbles || flow.hops[h].regulator.is_some() {
             return None;
         }
         let [phase, interval] = [&stream.phase, interval].map(|span| i128::from(span.as_ns()));

@@ -7,9 +7,9 @@
 
 use super::exhaustive::{self, Outcome};
 use super::{Path, next, sends};
-use crate::reserve;
 use crate::scheduled::{self, Crowded};
 use crate::synthesis::multiple;
+use crate::{asynchronous, reserve};
 use onbeat_model::limits;
 use onbeat_model::plan::StreamPlan;
 use onbeat_model::port::Selection;
@@ -42,8 +42,8 @@ pub(crate) struct Balance<'a> {
     pub(super) filtered: bool,
     demands: Vec<Demand>,
     limits: Vec<Limits>,
-    /// Per port whether something else has the queue of class A, of B, of scheduled channels.
-    barred: Vec<[bool; 3]>,
+    /// Per port and class whether something else has its queue, by [`CLASSES`].
+    barred: Vec<[bool; CLASSES.len()]>,
     /// Per port what all channels take.
     loads: Vec<Load>,
     /// Per port what it costs more for having been overloaded.
@@ -58,11 +58,16 @@ pub(crate) struct Balance<'a> {
     looks: Cell<u64>,
 }
 
+/// First those that take a share of a port's rate.
+const CLASSES: [Class; 4] = [Class::A, Class::B, Class::Asynchronous, Class::Scheduled];
+/// The place of scheduled channels.
+const SCHEDULED: usize = 3;
+
 /// What a channel takes wherever it goes.
 enum Demand {
     /// No reservation: it may go anywhere.
     Nothing,
-    /// So many bits per second of a class's share: A is 0, B is 1.
+    /// So many bits per second of a class's share, by its place in [`CLASSES`].
     Rate(usize, u64),
     /// A window in each interval.
     Window,
@@ -71,8 +76,8 @@ enum Demand {
 /// What may be reserved of a port, in bits per second.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// The idleSlopes that the description gives classes A and B.
-    set: [Option<u64>; 2],
+    /// The idleSlopes that the description gives classes A and B; none for asynchronous.
+    set: [Option<u64>; SCHEDULED],
     /// What is left beside the idleSlopes of the description; negative if these are too much.
     left: i128,
 }
@@ -80,8 +85,8 @@ struct Limits {
 /// What channels take of a port.
 #[derive(Clone, Copy, Default)]
 struct Load {
-    /// Bits per second of classes A and B.
-    rates: [u64; 2],
+    /// Bits per second of classes A, B and asynchronous.
+    rates: [u64; SCHEDULED],
     /// Windows in their intervals, in parts per billion.
     windows: u64,
     /// How many have a queue that something else has.
@@ -109,11 +114,14 @@ impl<'a> Balance<'a> {
             _ if !channel.reserve => Demand::Nothing,
             Class::A => Demand::Rate(0, most(channel)),
             Class::B => Demand::Rate(1, most(channel)),
+            Class::Asynchronous => {
+                Demand::Rate(2, asynchronous::most_rate(system, channel).as_bps())
+            }
             Class::Scheduled => Demand::Window,
         };
         let limit = |port| {
-            let (set, left) = reserve::limits(system, PortId(port));
-            Limits { set, left }
+            let ([a, b], left) = reserve::limits(system, PortId(port));
+            Limits { set: [a, b, None], left }
         };
         let latest = |(channel, tree): (&Channel, &Tree)| {
             let ends = channel.listeners.iter().zip(tree);
@@ -250,7 +258,7 @@ impl<'a> Balance<'a> {
         self.take(channel, tree);
         self.history.fill(0);
         self.pressure = 1;
-        let before = std::mem::replace(&mut self.barred[port.index()], [true; 3]);
+        let before = std::mem::replace(&mut self.barred[port.index()], [true; CLASSES.len()]);
         let other = self.cheapest(channel).filter(|other| self.fits(channel, other));
         self.barred[port.index()] = before;
         let moved = other.is_some();
@@ -361,7 +369,7 @@ impl<'a> Balance<'a> {
                 let of_list = entries * u128::from(FULL) / most as u128;
                 let of_time = window * u128::from(FULL) / interval;
                 load.windows += within_bounds(of_list.max(of_time));
-                2
+                SCHEDULED
             }
         };
         load.barred += u64::from(self.barred[port.index()][class]);
@@ -392,7 +400,7 @@ impl<'a> Balance<'a> {
             }
         }
         // Too much is set already, whatever comes.
-        if load.rates != [0; 2] && limits.left < 0 {
+        if load.rates != [0; SCHEDULED] && limits.left < 0 {
             usage = usage.max(BARRED);
         }
         let unset = if unset == 0 { 0 } else { parts(unset, limits.left) };
@@ -537,22 +545,29 @@ fn within_bounds(parts: u128) -> u64 {
     u64::try_from(parts).unwrap_or(u64::MAX).min(u64::MAX >> 24)
 }
 
-/// Per port whether something else has the queue of class A, of B, of scheduled channels.
-fn barred(system: &System, streams: &[StreamPlan]) -> Vec<[bool; 3]> {
-    let classes = [Class::A, Class::B, Class::Scheduled];
+/// Per port and class whether something else has its queue.
+fn barred(system: &System, streams: &[StreamPlan]) -> Vec<[bool; CLASSES.len()]> {
     let by_settings = |port: &Port| {
-        classes.map(|class| match class {
+        CLASSES.map(|class| match class {
             Class::Scheduled => scheduled::is_barred(system, port),
+            Class::Asynchronous => {
+                let selection = port.settings.selection[class.queue()];
+                matches!(selection, Selection::CreditBased { .. })
+            }
             _ => port.settings.selection[class.queue()] == Selection::Asynchronous,
         })
     };
-    let mut barred: Vec<[bool; 3]> = system.ports.iter().map(by_settings).collect();
+    let mut barred: Vec<_> = system.ports.iter().map(by_settings).collect();
     for (stream, planned) in system.streams.iter().zip(streams) {
         let queue = usize::from(stream.traffic_class);
-        let Some(class) = classes.iter().position(|class| class.queue() == queue) else { continue };
+        let Some(class) = CLASSES.iter().position(|class| class.queue() == queue) else { continue };
         for port in planned.paths.iter().flatten().flatten() {
-            // An idleSlope of the description may be for both.
-            let is_shared = class < 2 && reserve::is_set(system, *port, queue);
+            // An idleSlope of the description may be for both; schedulers are for each.
+            let is_shared = match CLASSES[class] {
+                Class::A | Class::B => reserve::is_set(system, *port, queue),
+                Class::Asynchronous => true,
+                Class::Scheduled => false,
+            };
             barred[port.index()][class] |= !is_shared;
         }
     }

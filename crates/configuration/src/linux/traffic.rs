@@ -251,7 +251,7 @@ impl Traffic {
         };
         let planned = plan.ports.get(port.index()).cloned().unwrap_or_default();
         let mut classes = Vec::new();
-        for class in [Class::A, Class::B, Class::Scheduled] {
+        for class in [Class::A, Class::B, Class::Scheduled, Class::Asynchronous] {
             let channels: Vec<_> = system
                 .channels
                 .iter()

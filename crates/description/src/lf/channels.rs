@@ -433,15 +433,17 @@ impl Writer<'_> {
             Some(ClassName::A) => "A",
             Some(ClassName::B) => "B",
             Some(ClassName::Scheduled) => "scheduled",
+            Some(ClassName::Asynchronous) => "asynchronous",
             None => match note.class.as_ref().map(|class| class.value.as_str()) {
                 None | Some("A") => "A",
                 Some("B") => "B",
                 Some("scheduled") => "scheduled",
+                Some("asynchronous") => "asynchronous",
                 Some(other) => {
                     let message = format!("unknown class `{}`", crate::shorten(other));
                     let place = note.class.as_ref().map_or(connection.origin, |class| class.at);
                     let unknown = Diagnostic::error(codes::ATTRIBUTE, message, place, "this word");
-                    sink.push(unknown.help("write A, B or scheduled"));
+                    sink.push(unknown.help("write A, B, scheduled or asynchronous"));
                     "A"
                 }
             },

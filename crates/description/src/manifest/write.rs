@@ -4,38 +4,57 @@ use super::Rate;
 use onbeat_model::system::{Channel, Class, System};
 use std::fmt::Write;
 
-/// Channels that the first generation's manifest cannot express.
+/// Channels that the manifest of a generation cannot express.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the first generation's manifest has no interval or class for {}", .channels.join(", "))]
+#[error(
+    "the {generation} generation's manifest has no interval or class for {}",
+    .channels.join(", ")
+)]
 pub struct NotExpressible {
+    /// Which: first or second.
+    pub generation: &'static str,
     /// Their names.
     pub channels: Vec<String>,
 }
 
+impl NotExpressible {
+    /// Those of a system of which `lacks` is true, if there are any.
+    fn check(
+        generation: &'static str,
+        system: &System,
+        lacks: impl Fn(&Channel) -> bool,
+    ) -> Result<(), Self> {
+        let channels = system.channels.iter().filter(|channel| lacks(channel));
+        let channels: Vec<String> = channels.map(|channel| channel.name.clone()).collect();
+        if channels.is_empty() { Ok(()) } else { Err(Self { generation, channels }) }
+    }
+}
+
 /// The manifest in the second generation's spelling: `struct channel_attrs nc_channels[]`.
-pub fn to_c(system: &System) -> String {
-    render(system, "channel_attrs", "nc_channels", |c| {
+///
+/// # Errors
+/// When a channel is of class asynchronous: the header of the public library has no word for that.
+pub fn to_c(system: &System) -> Result<String, NotExpressible> {
+    NotExpressible::check("second", system, |c| c.class == Class::Asynchronous)?;
+    Ok(render(system, "channel_attrs", "nc_channels", |c| {
         let class = match c.class {
             Class::A => "SC_CLASS_A",
             Class::B => "SC_CLASS_B",
             Class::Scheduled => "SC_TAS",
+            Class::Asynchronous => unreachable!("refused above"),
         };
         [("sc", class.to_owned()), ("interval_ns", format!("{}ULL", c.interval.as_ns()))]
-    })
+    }))
 }
 
 /// The manifest in the first generation's spelling: `struct net_fifo net_fifo_chans[]`.
 ///
 /// # Errors
-/// When a channel is scheduled, or its interval is not that of a whole number of hertz: the first
-/// generation has no words for that.
+/// When a channel is of another class than A and B, or its interval is not that of a whole number
+/// of hertz: the first generation has no words for that.
 pub fn to_c_first_generation(system: &System) -> Result<String, NotExpressible> {
-    let inexpressible = |c: &&Channel| hertz(c).is_none() || c.class == Class::Scheduled;
-    let channels: Vec<String> =
-        system.channels.iter().filter(inexpressible).map(|c| c.name.clone()).collect();
-    if !channels.is_empty() {
-        return Err(NotExpressible { channels });
-    }
+    let is_shaped = |class| matches!(class, Class::A | Class::B);
+    NotExpressible::check("first", system, |c| hertz(c).is_none() || !is_shaped(c.class))?;
     Ok(render(system, "net_fifo", "net_fifo_chans", |c| {
         let class = if c.class == Class::A { "CLASS_A" } else { "CLASS_B" };
         [("class", class.to_owned()), ("freq", hertz(c).unwrap_or(0).to_string())]

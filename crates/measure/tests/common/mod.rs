@@ -100,6 +100,7 @@ pub(crate) fn plan(system: &System, bounds_us: &[Option<i64>]) -> Plan {
         true_rate: BitRate::from_bps(35_200),
         reserved_rate: BitRate::from_bps(5_632_000),
         launch: None,
+        schedulers: Vec::new(),
         bounds: us.map_or(Vec::new(), |us| vec![bound(us); channel.listeners.len()]),
     });
     Plan {

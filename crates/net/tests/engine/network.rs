@@ -144,6 +144,7 @@ impl Network {
             true_rate: BitRate::default(),
             reserved_rate: BitRate::default(),
             launch: None,
+            schedulers: Vec::new(),
             bounds: Vec::new(),
         });
         id

@@ -6,6 +6,7 @@ use super::{accuracy, end_to_end};
 use crate::badge::{VerdictCount, class, verdict_counts};
 use crate::clocks::ClockChart;
 use crate::reservations::ProtocolReservations;
+use crate::schedulers::Schedulers;
 use crate::text::{counted, grouped, per_mille, percent, us};
 use crate::topology::{COLOURS, Picture, picture};
 use onbeat_measure::join::{self, Joined, Message};
@@ -38,6 +39,7 @@ pub(super) struct View {
     picture: Option<Picture>,
     routes: Vec<Route>,
     reservations: Vec<Row>,
+    schedulers: Option<Schedulers>,
     clocks: Vec<ClockChart>,
     by_protocol: Vec<ProtocolReservations>,
 }
@@ -188,6 +190,7 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         picture: any_plan.map(|plan| picture(system, plan)),
         routes: any_plan.map_or(Vec::new(), |plan| routes(system, plan)),
         reservations: protected.map_or(Vec::new(), |plan| reservations(system, plan)),
+        schedulers: protected.and_then(|plan| Schedulers::of(system, plan)),
         clocks: results()
             .filter_map(|r| ClockChart::new(scenario_name(&r.scenario), &r.clocks))
             .collect(),
@@ -700,11 +703,15 @@ fn routes(system: &System, plan: &Plan) -> Vec<Route> {
 
 fn reservations(system: &System, plan: &Plan) -> Vec<Row> {
     let ports = (0..).map(PortId).zip(&plan.ports);
-    let reserved = ports.filter(|(_, p)| p.class_a_streams + p.class_b_streams > 0);
+    let is_reserved = |p: &onbeat_model::plan::PortPlan| {
+        p.class_a_streams + p.class_b_streams + p.asynchronous_streams > 0
+    };
+    let reserved = ports.filter(|(_, port)| is_reserved(port));
     let row = |(id, port): (PortId, &onbeat_model::plan::PortPlan)| {
         let rate = system.link_of(id).rate.as_bps();
-        let total =
+        let slopes =
             port.idle_slope(Class::A).as_bps().saturating_add(port.idle_slope(Class::B).as_bps());
+        let total = slopes.saturating_add(port.asynchronous_rate.as_bps());
         let class = |rate: BitRate, streams: u32| match streams {
             0 => "–".to_owned(),
             1 => format!("{rate}, 1 stream"),

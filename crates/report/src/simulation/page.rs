@@ -212,6 +212,7 @@ fn flow_row(flow: &FlowResult, texts: &mut Texts) -> FlowRow {
         onbeat_model::system::Class::A => "class A",
         onbeat_model::system::Class::B => "class B",
         onbeat_model::system::Class::Scheduled => "scheduled",
+        onbeat_model::system::Class::Asynchronous => "asynchronous",
     });
     let talker = texts.place(&flow.talker);
     let lost = [flow.policed, flow.overflowed, flow.faulted];

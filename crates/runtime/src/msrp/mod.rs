@@ -59,11 +59,11 @@ impl SrClass {
     }
 }
 
-/// SRclassID (Table 35-7).
+/// SRclassID (Table 35-7). The protocol has no others: plans refuse them.
 pub const fn class_id(class: Class) -> u8 {
     match class {
         Class::A => 6,
-        Class::B | Class::Scheduled => 5,
+        Class::B | Class::Scheduled | Class::Asynchronous => 5,
     }
 }
 

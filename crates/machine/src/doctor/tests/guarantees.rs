@@ -61,6 +61,7 @@ fn plan(system: &System) -> Plan {
             true_rate: BitRate::from_bps(1_000_000),
             reserved_rate: BitRate::from_bps(1_000_000),
             launch: None,
+            schedulers: Vec::new(),
             bounds: vec![bound],
         }],
         ports,
