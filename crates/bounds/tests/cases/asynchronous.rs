@@ -5,7 +5,9 @@ use crate::check::{Case, FAST, GIGABIT, Shape, pair, sent, tandem, wire};
 use onbeat_model::plan::Cause;
 use onbeat_model::port::Selection;
 use onbeat_model::stream::Source;
+use onbeat_model::system::Class;
 use onbeat_model::time::Span;
+use onbeat_model::units::Octets;
 
 #[test]
 fn a_talker_that_keeps_to_its_bucket_is_not_held() {
@@ -166,4 +168,46 @@ fn behind_a_regulator_only_delays_since_then_bring_frames_together() {
     // frame is in the way.
     let longest = wire(500) + 2 * sent(1_000);
     Case::new(net).has(2, &[sent(1_000), 44_502, sent(1_000)], longest).near(2, 977);
+}
+
+#[test]
+fn a_channel_waits_for_one_lower_frame_at_each_port_and_its_schedulers_cost_the_rounding_only() {
+    let mut net: Net = tandem(&["h1", "h3"], &["h2", "h4", "h5"]);
+    let channel = net.channel("c", "h1", &["h2"]);
+    (channel.class, channel.interval) = (Class::Asynchronous, Span::from_ms(1));
+    (channel.size, channel.phase) = (Octets::new(100 - 66), Span::from_ns(1));
+    // The longest frame, 1542 octets, starts 1 ns before the channel's at h1, b and c.
+    let lower = |from: &str, to: &str, at: i64| (from.to_owned(), to.to_owned(), at);
+    let at_b = wire(1_542) + sent(100) - 1;
+    let at_c = at_b + wire(1_542) + sent(100) - 1;
+    for (from, to, at) in [
+        lower("h1", "h3", 0),
+        lower("h3", "h5", at_b - sent(1_542)),
+        lower("h4", "h2", at_c - sent(1_542)),
+    ] {
+        net.stream(&from, &[&to], 1, 1_542).at(at);
+    }
+    let case = Case::new(net);
+    let planned = &case.plan.channels[0];
+    // 800 bits and an eighth of them, by which a message may be early.
+    let bucket = planned.schedulers.iter().map(|at| (at.bucket.rate.as_bps(), at.bucket.burst));
+    assert_eq!(bucket.collect::<Vec<_>>(), [(800_000, Octets::new(113)); 2]);
+    let terms = planned.bounds[0].terms.iter().map(|term| (term.what.as_str(), term.span.as_ns()));
+    let (wait, link) = (wire(1_542), sent(100));
+    let by_hand = [
+        ("asynchronous queue at h1.p1", wait),
+        ("link from h1.p1", link),
+        ("regulator at b.p3", 4),
+        ("asynchronous queue at b.p3", wait),
+        ("link from b.p3", link),
+        ("regulator at c.p2", 4),
+        ("asynchronous queue at c.p2", wait),
+        ("link from c.p2", link),
+    ];
+    assert_eq!(terms.collect::<Vec<_>>(), by_hand);
+    // Not attained: 4 ns for the rounding of each scheduler, and that lower frames are a
+    // nanosecond before.
+    let total = planned.bound().expect("a bound").as_ns();
+    let seen = case.seen.channels[0].listeners[0].max.map(Span::as_ns);
+    assert_eq!((total, seen), (391_208, Some(391_208 - 2 * 4 - 3)));
 }

@@ -2,6 +2,7 @@
 //! engine.
 
 mod admission;
+mod asynchronous;
 mod bounds;
 mod build;
 mod deadlines;

@@ -103,7 +103,10 @@ fn change(
     match random.below(5) {
         0 => other.size = Octets::new(other.size.get() + random.between(0, 700) as u32),
         1 => other.interval = other.interval * random.between(1, 3),
-        2 => other.class = random.one_of(&[Class::A, Class::B, Class::Scheduled]),
+        2 => {
+            let all = [Class::A, Class::B, Class::Scheduled, Class::Asynchronous];
+            other.class = random.one_of(&all);
+        }
         3 => (other.talker, other.listeners[0]) = (other.listeners[0], other.talker),
         _ => other.fixed_delay += Span::from_ns(random.between(-400_000, 400_000)),
     }

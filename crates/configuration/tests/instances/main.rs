@@ -33,6 +33,7 @@ fn all_systems() -> Vec<(System, Plan)> {
     let mut all: Vec<_> = systems::EXAMPLES.into_iter().map(systems::example).collect();
     all.push(systems::described(systems::SCHEDULED));
     all.push(systems::described(&systems::with_devices()));
+    all.push(systems::described(&systems::with_sporadic()));
     let random = (0..RANDOM).map(|seed| systems::random(&mut Random(seed)));
     all.extend(random.map(|text| systems::described(&text)));
     all
@@ -298,6 +299,19 @@ fn a_priority_belongs_to_the_class_of_its_traffic() {
     assert_eq!(classes, [1, 0, 6, 7, 2, 3, 4, 5]);
     let torn = "first: frames of priority 3 are to be of more than one class";
     assert!(!unsaid.iter().any(|line| line.contains("priority")), "{unsaid:?}");
+    // Nothing unplanned is beside asynchronous channels, or goes before them.
+    let (classes, unsaid) = table(&systems::with_sporadic());
+    assert_eq!(classes, [1, 0, 6, 7, 4, 3, 3, 3]);
+    let schedulers = "second.first: queues 4 have schedulers for their streams".to_owned();
+    assert!(unsaid.contains(&schedulers), "{unsaid:?}");
+    let (system, plan) = systems::described(&systems::with_sporadic());
+    let told = (0..).map(NodeId).zip(&system.nodes).map(|(id, node)| {
+        let unsaid = Deployment::new(&system, &plan).linux(id).unsaid;
+        let named = unsaid.iter().filter(|line| line.contains("schedulers")).count();
+        (&*node.name, named)
+    });
+    let bridges: Vec<_> = told.filter(|(_, named)| *named > 0).collect();
+    assert_eq!(bridges, [("first", 1), ("second", 1)]);
     // B with another priority; and then one that A has, too, without a reservation.
     let other = systems::SCHEDULED.replace("class = \"B\"", "class = \"B\"\npcp = 4");
     assert_eq!(table(&other).0, [1, 0, 6, 7, 6, 3, 4, 5]);

@@ -86,6 +86,14 @@ talker = "arm"
 listeners = ["controller"]
 "#;
 
+/// The same, with an asynchronous channel.
+pub(crate) fn with_sporadic() -> String {
+    SCHEDULED.to_owned()
+        + "\n[[channel]]\nname = \"alarm\"\ndestination = \"91:e0:f0:00:fe:04\"\nstream_id = 4\n\
+           class = \"asynchronous\"\nsize_octets = 40\ninterval_ns = 10_000_000\n\
+           talker = \"arm\"\nlisteners = [\"controller\"]\n"
+}
+
 /// The same, of devices with limits.
 pub(crate) fn with_devices() -> String {
     let of = |text: String, node: &str, device: &str| {
