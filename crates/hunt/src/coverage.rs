@@ -23,6 +23,7 @@ pub const SITUATIONS: &[&str] = &[
     "preemption and gates at one port",
     "channels, streams and chains together",
     "a channel without reservation beside one with",
+    "an asynchronous channel beside one of another class",
     "a stream that babbles",
     "a babbling stream that is policed",
     "losses on a link",
@@ -73,6 +74,11 @@ impl View<'_> {
             "two ports with different settings" => self.ports_differ(),
             "a stream in noise's class beside noise" => {
                 self.class(1) && !self.all("noise").is_empty()
+            }
+            "an asynchronous channel beside one of another class" => {
+                let asynchronous = |c: &Value| c["class"] == "asynchronous";
+                let channels = self.all("channel");
+                channels.iter().any(asynchronous) && !channels.iter().all(asynchronous)
             }
             "gates and a credit-based shaper at one queue" => self.port(gated_slope),
             "gates and asynchronous shaping at one port" => {

@@ -86,6 +86,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.references();
     draft.routing();
     draft.devices();
+    draft.sporadic();
     Description { root: draft.root, files: draft.files }
 }
 
@@ -102,6 +103,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.references();
     draft.routing();
     draft.devices();
+    draft.sporadic();
     Description { root: draft.root, files: draft.files }
 }
 

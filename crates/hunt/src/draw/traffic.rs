@@ -107,6 +107,20 @@ impl Draft<'_> {
         (channel, entry)
     }
 
+    /// Makes some channels asynchronous. No manifest has a word for that.
+    pub(super) fn sporadic(&mut self) {
+        if self.root.contains_key("manifest") || !self.chance(40) {
+            return;
+        }
+        let Some(Value::Array(mut channels)) = self.root.remove("channel") else { return };
+        for channel in &mut channels {
+            if self.chance(50) {
+                channel["class"] = json!("asynchronous");
+            }
+        }
+        self.root.insert("channel".into(), Value::Array(channels));
+    }
+
     /// One that no other channel has, whatever it is.
     fn stream_id(&mut self, number: i64) -> Value {
         let [least, most] = self.schema.range("Channel.stream_id").clone();
