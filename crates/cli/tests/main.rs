@@ -76,6 +76,7 @@ mod sanitizers;
 mod sim;
 mod simulate;
 mod sources;
+mod sporadic;
 mod srp;
 mod stat;
 mod tfg;
