@@ -116,6 +116,8 @@ enum class Class : std::uint32_t {
     b = ONBEAT_CLASS_B,
     /** Scheduled traffic: D is 100 us. */
     scheduled = ONBEAT_CLASS_SCHEDULED,
+    /** Sporadic traffic behind asynchronous shaping: D is 10 ms. */
+    asynchronous = ONBEAT_CLASS_ASYNCHRONOUS,
 };
 
 /** How frames get to the network. */

@@ -62,7 +62,7 @@ static void of_members(const onbeat_listener *reader)
 		"`interface->transport` is not an onbeat_transport");
 	refused(onbeat_declare(run, &channel), "declare", "`channel->name` is NULL");
 	channel.name = "e";
-	channel.traffic_class = 3;
+	channel.traffic_class = 4;
 	refused(onbeat_declare(run, &channel), "declare",
 		"`channel->traffic_class` is not an onbeat_class");
 	channel.traffic_class = ONBEAT_CLASS_B;
