@@ -404,8 +404,8 @@ impl Class {
     }
     /// The queue of a port, 0 (lowest) to 7, that carries the class (802.1Q Table 34-1 for A, B).
     ///
-    /// Asynchronous shaping is below the others, so that no bound of theirs depends on it: what
-    /// one of its frames may keep them waiting for, they count for best effort already.
+    /// Asynchronous shaping is below the others: for how long one of its frames may keep them
+    /// waiting, they count for best effort already, unless that is preemptable.
     pub const fn queue(self) -> usize {
         match self {
             Self::A => 7,
