@@ -4,7 +4,7 @@ use super::fields::{Fields, NS, US};
 use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
-use super::{At, Manifest, Sink, codes, did_you_mean, limits, raw};
+use super::{At, Manifest, Sink, codes, limits, raw};
 use crate::manifest::Rate;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
 use onbeat_model::integrity::Integrity;
@@ -155,7 +155,9 @@ fn missing_from_manifest(
         && raw.interval_ns.is_none();
     let (true, Some(manifest), Some(name)) = (none, manifest, &raw.name) else { return false };
     let entries = manifest.entries.iter().filter_map(|e| e.name.as_ref());
-    let help = match did_you_mean(&name.value, entries.map(|n| n.value.as_str())) {
+    let entries = entries.map(|name| name.value.as_str());
+    let place = (codes::UNKNOWN_CHANNEL, name.at);
+    let help = match fields.sink.did_you_mean(place, &name.value, entries) {
         Some(close) => format!("did you mean `{close}`?"),
         None => "add it there, or give its attributes here".to_owned(),
     };

@@ -1,7 +1,7 @@
 //! Devices: what `[[device]]` says of them, and which one a node is.
 
 use super::fields::{Fields, NS};
-use super::names::{Alphabet, Names, check_name, did_you_mean, shorten};
+use super::names::{Alphabet, Names, check_name, shorten};
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use onbeat_model::device::{BuiltInDevice, Device, DeviceLimits};
@@ -89,7 +89,8 @@ impl Devices {
         let limits = described.or_else(|| Some(built_in(value)?.limits()));
         if limits.is_none() && self.complete {
             let known = BuiltInDevice::ALL.map(BuiltInDevice::name);
-            let help = match did_you_mean(value, self.names.all().chain(known)) {
+            let names = self.names.all().chain(known);
+            let help = match sink.did_you_mean((codes::UNKNOWN_DEVICE, *at), value, names) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => format!("add a [[device]] of this name, or use {}", known.join(", ")),
             };

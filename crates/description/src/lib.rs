@@ -1,15 +1,17 @@
 //! The description: `system.toml` and what it names, read and checked into a [`System`].
 //!
 //! [`load`] reports everything that is wrong at once. It works in three steps: the text to tables
-//! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system
-//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `programs`, `rest`). A key that
-//! is wrong is reported once and then left out; what follows only from that is not reported.
+//! (`parse`, `raw`), with copies of those of groups (`group`); the manifest's entries merged in
+//! (`channels`); the tables to a system (`nodes`, `topology`, `ports`, `channels`, `streams`,
+//! `faults`, `programs`, `rest`). A key that is wrong is reported once and then left out; what
+//! follows only from that is not reported.
 
 mod at;
 mod channels;
 mod devices;
 mod faults;
 pub(crate) mod fields;
+mod group;
 pub mod import;
 pub mod lf;
 pub mod manifest;
@@ -67,7 +69,10 @@ pub fn load(
 ) -> Loaded {
     let mut sink = Sink::default();
     let mut sources = vec![SourceFile { path: path.to_owned(), text: text.to_owned() }];
-    let system = check(text, read, &mut sources, &mut sink);
+    let mut system = check(text, read, &mut sources, &mut sink);
+    if let Some(system) = system.as_mut().filter(|_| !sink.copies.is_empty()) {
+        system.each_origin(&mut |origin| *origin = sink.copies.place(*origin).0);
+    }
     let diagnostics = sink.into_sorted();
     let system = system.filter(|_| !has_error(&diagnostics));
     Loaded { system, diagnostics, sources }
@@ -182,6 +187,7 @@ fn has_error(diagnostics: &[Diagnostic]) -> bool {
 /// The JSON Schema of the description, for editors. Ends with a line feed.
 pub fn schema() -> String {
     let mut schema = schemars::schema_for!(raw::File);
+    group::describe(&mut schema);
     renamed::describe(&mut schema);
     pretty(&schema)
 }

@@ -100,7 +100,7 @@ impl<Id: Copy> Names<Id> {
         if self.complete {
             let message = format!("unknown {} `{}`", self.what, shorten(&name.value));
             let known = self.known.keys().map(String::as_str);
-            let help = match did_you_mean(&name.value, known) {
+            let help = match sink.did_you_mean((unknown, name.at), &name.value, known) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => format!("name a {} of this file", self.what),
             };

@@ -1,6 +1,7 @@
 //! TOML text to tables. A key that cannot be read is reported and left out, then the table is read
 //! again, so that one wrong key hides no other.
 
+use super::group::Groups;
 use super::names::shorten;
 use super::{FORMAT, Sink, codes, did_you_mean, limits, origin, raw, renamed};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
@@ -67,23 +68,24 @@ pub(super) struct Tables {
 pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     let mut root = document(text, sink)?;
     renamed::apply(&mut root, sink);
+    let groups = Groups::take(&mut root, sink);
     let run = root.remove("run").map(|value| table("run", "[run]", value, sink));
     let synchronisation = root
         .remove("synchronisation")
         .map(|value| table("synchronisation", "[synchronisation]", value, sink));
     let scenarios = many(&mut root, "scenario", limits::SCENARIOS, sink);
     let devices = many(&mut root, "device", limits::DEVICES, sink);
-    let hosts = many(&mut root, "host", limits::NODES, sink);
-    let bridges = many(&mut root, "bridge", limits::NODES, sink);
-    let links = many(&mut root, "link", limits::LINKS, sink);
-    let ports = many(&mut root, "port", limits::PORTS, sink);
-    let streams = many(&mut root, "stream", limits::STREAMS, sink);
-    let faults = many(&mut root, "fault", limits::OTHERS, sink);
-    let channels = many(&mut root, "channel", limits::CHANNELS, sink);
-    let programs = many(&mut root, "program", limits::OTHERS, sink);
-    let noise = many(&mut root, "noise", limits::OTHERS, sink);
-    let tcp = many(&mut root, "tcp", limits::TCP_FLOWS, sink);
-    let chains = many(&mut root, "chain", limits::OTHERS, sink);
+    let hosts = groups.many(&mut root, "host", sink);
+    let bridges = groups.many(&mut root, "bridge", sink);
+    let links = groups.many(&mut root, "link", sink);
+    let ports = groups.many(&mut root, "port", sink);
+    let streams = groups.many(&mut root, "stream", sink);
+    let faults = groups.many(&mut root, "fault", sink);
+    let channels = groups.many(&mut root, "channel", sink);
+    let programs = groups.many(&mut root, "program", sink);
+    let noise = groups.many(&mut root, "noise", sink);
+    let tcp = groups.many(&mut root, "tcp", sink);
+    let chains = groups.many(&mut root, "chain", sink);
     let references = many(&mut root, "reference", limits::SCENARIOS, sink);
     let head = recover(root, 0..0, sink);
     Some(Tables {

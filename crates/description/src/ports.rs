@@ -3,7 +3,7 @@
 use super::fields::{Fields, Key, NS, presence};
 use super::nodes::Nodes;
 use super::parse::Entry;
-use super::{At, Sink, codes, did_you_mean, limits, raw};
+use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::port::{GateControl, GateEntry, PortSettings, Selection};
 use onbeat_model::system::{Link, NodeId, NodeKind, Port, PortId};
@@ -42,7 +42,9 @@ impl PortNames {
         if found.is_none() && self.complete {
             let last = (NodeId(id.0 + 1), String::new());
             let names = self.known.range((id, String::new())..last).map(|((_, n), _)| n.as_str());
-            let help = match port.and_then(|port| did_you_mean(port, names)) {
+            let place = (codes::UNKNOWN_PORT, text.at);
+            let close = port.and_then(|port| sink.did_you_mean(place, port, names));
+            let help = match close {
                 Some(close) => format!("did you mean `{node}.{close}`?"),
                 None => "name a port of the bridge, as in `sw1.p2`: those without a name are \
                          numbered in the order of the links"

@@ -55,6 +55,8 @@ pub(super) struct File {
     /// What idleSlopes are chosen for: `rate`, or also `deadline` where fixed delays need more;
     /// `rate` by default.
     pub(super) idle_slopes: Option<At<IdleSlopes>>,
+    /// Tables that are there several times.
+    group: Option<Vec<Group>>,
     /// How to run when nothing else is asked for.
     run: Option<Run>,
     /// Named variations of `[run]`.
@@ -87,6 +89,45 @@ pub(super) struct File {
     chain: Option<Vec<Chain>>,
     /// Published figures.
     reference: Option<Vec<Reference>>,
+}
+
+/// Tables that are there several times. Texts of theirs may have expressions in braces, such as
+/// `io{rack}-{io:02}`, and numbers may be texts such as `=1 + 32*rack + io`.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+pub(super) struct Group {
+    /// The name of its index, which counts from 0: letters, digits, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// How many times its tables are there.
+    #[schemars(required)]
+    #[schemars(range(min = 1, max = limits::GROUP_COUNT))]
+    pub(super) count: Option<At<i64>>,
+    /// End stations.
+    host: Option<Vec<Host>>,
+    /// Bridges.
+    bridge: Option<Vec<Bridge>>,
+    /// Links.
+    link: Option<Vec<Link>>,
+    /// How ports send.
+    port: Option<Vec<Port>>,
+    /// Modelled traffic.
+    stream: Option<Vec<Stream>>,
+    /// Injected faults.
+    fault: Option<Vec<Fault>>,
+    /// Network channels.
+    channel: Option<Vec<Channel>>,
+    /// Programs that a run starts.
+    program: Option<Vec<Program>>,
+    /// Best-effort traffic sources.
+    noise: Option<Vec<Noise>>,
+    /// Messages over TCP.
+    tcp: Option<Vec<Tcp>>,
+    /// Deadlines over several channels.
+    chain: Option<Vec<Chain>>,
+    /// Groups of which each copy of this one has all copies.
+    group: Option<Vec<Group>>,
 }
 
 /// How to run when nothing else is asked for.

@@ -157,7 +157,7 @@ fn streams_alone_are_a_system() {
     tables.retain(|table| !gone.iter().any(|name| table.starts_with(name)));
     let loaded = load_text(&tables.join("\n\n"));
     assert_eq!(loaded.diagnostics, []);
-    assert_eq!(loaded.system.map(|s| (s.channels.len(), s.streams.len())), Some((0, 4)));
+    assert_eq!(loaded.system.map(|s| (s.channels.len(), s.streams.len())), Some((0, 8)));
 }
 
 /// Per key with an old name, how `every-key.toml` writes it and how it would with that name, of
@@ -310,7 +310,7 @@ fn the_examples_of_the_documentation_make_a_right_description() {
     let loaded = load_text(&text);
     assert_eq!(loaded.diagnostics, []);
     let system = loaded.system.expect("nothing is wrong");
-    assert_eq!((system.streams.len(), system.faults.len()), (3, 4));
+    assert_eq!((system.streams.len(), system.faults.len()), (7, 4));
 }
 
 fn example() -> String {

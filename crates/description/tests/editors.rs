@@ -163,6 +163,32 @@ fn every_example_and_template_names_its_schema_which_allows_it() {
 }
 
 #[test]
+fn in_groups_a_schema_allows_texts_for_numbers() {
+    let schema: Value = serde_json::from_str(&onbeat_description::schema()).expect("JSON");
+    let text = include_str!("good/every-key.toml");
+    for (from, to, expected) in [
+        ("", "", ""),
+        ("phase_ns = \"=", "phase_ns = \"=1 + ", ""),
+        ("phase_ns = \"=", "phase = \"=", ".group[0].group[0].stream[0].phase: nothing"),
+        (
+            "frame_octets = 100\ninterval_ns = \"=",
+            "frame_octets = 10\ninterval_ns = \"=",
+            "10 < 68",
+        ),
+        ("count = 2\n", "count = \"2\"\n", ".group[0].count: \"2\" is no \"integer\""),
+        ("phase_ns = 70", "phase_ns = \"=70\"", ".stream[0].phase_ns: \"=70\" is no"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let value: Value = toml::from_str(&text.replacen(from, to, 1)).expect("TOML");
+        let found = wrong(&schema, &schema, &value, "");
+        match expected {
+            "" => assert_eq!(found, [""; 0], "{to}"),
+            _ => assert!(found.iter().any(|said| said.contains(expected)), "{to}: {found:?}"),
+        }
+    }
+}
+
+#[test]
 fn what_a_schema_does_not_allow_is_found() {
     let file = root().join("examples/03-robot-arm/system.toml");
     let text = fs::read_to_string(&file).expect("text");

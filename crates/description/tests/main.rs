@@ -3,6 +3,7 @@
 
 mod description;
 mod editors;
+mod groups;
 mod import;
 mod lf;
 mod lf_elaboration;

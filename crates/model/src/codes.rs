@@ -157,6 +157,10 @@ areas! {
         QUANTITY = "OB1072", "figures of a quantity that is not measured there";
         /// A device that is not there.
         UNKNOWN_DEVICE = "OB1073", "an unknown device";
+        /// A group that makes nothing, or too much.
+        GROUP = "OB1074", "an invalid group";
+        /// A text in a group that cannot be computed.
+        GROUP_TEXT = "OB1075", "a text of a group cannot be computed";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.

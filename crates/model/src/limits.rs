@@ -57,6 +57,15 @@ pub const CHANNEL_NAME_OCTETS: usize = 31;
 pub const NAME_OCTETS: usize = 63;
 /// Messages of a channel that may come at once.
 pub const BURST: i64 = 1_024;
+/// Groups of one description, and of one group.
+pub const GROUPS: usize = 1_000;
+/// Groups in each other.
+pub const GROUP_DEPTH: usize = 4;
+/// How many times the tables of a group are there.
+pub const GROUP_COUNT: i64 = 100_000;
+/// Octets of all tables that groups make: as many as they would have if they were copied as they
+/// are. It is room for 100,000 channels of 300 octets.
+pub const GROUP_OCTETS: usize = 32 << 20;
 /// Diagnostics that are kept; more are no help.
 pub const DIAGNOSTICS: usize = 1_000;
 /// Wrong keys of one table that are told one by one.

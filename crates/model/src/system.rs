@@ -171,6 +171,22 @@ impl System {
         let step = self.faults.iter().find_map(step).unwrap_or_default();
         ClockError { step, ..self.node(id).clock }
     }
+    /// Changes every place of the description that the system keeps.
+    pub fn each_origin(&mut self, change: &mut dyn FnMut(&mut Origin)) {
+        let users = self.programs.iter_mut().filter_map(|program| program.user.as_mut());
+        users.for_each(|user| change(&mut user.origin));
+        self.nodes.iter_mut().for_each(|it| change(&mut it.origin));
+        self.links.iter_mut().for_each(|it| change(&mut it.origin));
+        self.devices.values_mut().for_each(|it| change(&mut it.origin));
+        self.channels.iter_mut().for_each(|it| change(&mut it.origin));
+        self.programs.iter_mut().for_each(|it| change(&mut it.origin));
+        self.noise.iter_mut().for_each(|it| change(&mut it.origin));
+        self.tcp.iter_mut().for_each(|it| change(&mut it.origin));
+        self.synchronisation.iter_mut().for_each(|it| change(&mut it.origin));
+        self.streams.iter_mut().for_each(|it| change(&mut it.origin));
+        self.faults.iter_mut().for_each(|it| change(&mut it.origin));
+        self.chains.iter_mut().for_each(|it| change(&mut it.origin));
+    }
     /// Whether some fault lets a stream babble.
     pub fn babbles(&self, stream: StreamIndex) -> bool {
         self.faults.iter().any(|fault| fault.kind == FaultKind::Babble(stream.0))
