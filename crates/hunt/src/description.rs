@@ -1,7 +1,9 @@
 //! A description as a tree, its files, and how it is written down.
 
+use crate::fold::folded;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -13,18 +15,29 @@ pub struct Description {
     pub root: Map<String, Value>,
     /// Other files by their path beside `system.toml`.
     pub files: BTreeMap<String, String>,
+    /// Whether some tables are written as groups, and the seed that says which.
+    pub groups: Option<u64>,
 }
 
 impl Description {
+    /// The tables as they are written, with groups if there are some.
+    pub fn tree(&self) -> Cow<'_, Map<String, Value>> {
+        match self.groups {
+            Some(seed) => Cow::Owned(folded(&self.root, seed)),
+            None => Cow::Borrowed(&self.root),
+        }
+    }
+
     /// `system.toml`.
     pub fn toml(&self) -> String {
+        let root = self.tree();
         let mut text = String::new();
         let is_table = |value: &Value| value.is_object();
         let is_list = |value: &Value| value.as_array().is_some_and(|l| l.iter().all(is_table));
-        for (key, value) in self.root.iter().filter(|(_, v)| !is_table(v) && !is_list(v)) {
+        for (key, value) in root.iter().filter(|(_, v)| !is_table(v) && !is_list(v)) {
             let _ = writeln!(text, "{key} = {}", inline(value));
         }
-        for (key, value) in &self.root {
+        for (key, value) in root.iter() {
             match value {
                 Value::Object(table) => {
                     let _ = writeln!(text, "[{key}]");

@@ -12,6 +12,7 @@ pub mod coverage;
 pub mod description;
 mod dice;
 pub mod draw;
+mod fold;
 pub mod mutate;
 pub mod reduce;
 pub mod schema;

@@ -3,6 +3,10 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What the name of a definition begins with that is another one's in a group: what may be said
+/// there is what may be said outside.
+const GROUPED: &str = "Grouped";
+
 /// The schema of `system.toml`, and the ranges of its integers.
 #[derive(Debug)]
 pub struct Schema {
@@ -114,12 +118,14 @@ impl Schema {
         let direct = property.get("$ref");
         let reference = direct.or_else(|| alternatives?.iter().find_map(|a| a.get("$ref")))?;
         let name = reference.as_str()?.strip_prefix("#/$defs/")?;
-        Some((name, self.root.get("$defs")?.get(name)?))
+        let definition = self.root.get("$defs")?.get(name)?;
+        Some((name.strip_prefix(GROUPED).unwrap_or(name), definition))
     }
 
     fn each_property(&self, visit: &mut impl FnMut(&str, &Value)) {
         let definitions = self.root.get("$defs").and_then(Value::as_object).into_iter().flatten();
         let all = definitions.map(|(name, d)| (name.as_str(), d)).chain([("File", &self.root)]);
+        let all = all.filter(|(name, _)| !name.starts_with(GROUPED));
         for (name, definition) in all {
             let properties = definition.get("properties").and_then(Value::as_object);
             let properties = properties.into_iter().flatten();

@@ -13,9 +13,11 @@ const SEEDS: u64 = 20_000;
 fn each_key_word_and_end_of_a_range_of_the_schema_is_drawn() {
     let schema = Schema::committed();
     let mut missing = schema.everything();
+    // So many copies of anything are too many for a description that is drawn to be simulated.
+    assert!(missing.remove("Group.count = 100000"));
     assert!(missing.len() > 350, "the schema was read: {}", missing.len());
     for seed in 0..SEEDS {
-        let drawn = Value::Object(description(&schema, seed).root);
+        let drawn = Value::Object(description(&schema, seed).tree().into_owned());
         for said in schema.said(&drawn) {
             missing.remove(&said);
         }

@@ -51,6 +51,9 @@ struct Written {
     unprotected: bool,
     description: Map<String, Value>,
     files: BTreeMap<String, String>,
+    /// Which tables are written as groups; files from before there were groups have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    groups: Option<u64>,
     actors: Vec<Actor>,
 }
 
@@ -121,10 +124,19 @@ impl DrawnSystem {
     /// All of it as JSON, with why it is kept.
     pub fn to_json(&self, why: &str) -> String {
         let Self { seed, description, actors, duration_ns, scenario, unprotected } = self.clone();
-        let Description { root: description, files } = description;
+        let Description { root: description, files, groups } = description;
         let why = why.to_owned();
-        let written =
-            Written { why, seed, duration_ns, scenario, unprotected, description, files, actors };
+        let written = Written {
+            why,
+            seed,
+            duration_ns,
+            scenario,
+            unprotected,
+            description,
+            files,
+            groups,
+            actors,
+        };
         serde_json::to_string_pretty(&written).expect("a system is plain data") + "\n"
     }
 
@@ -134,9 +146,17 @@ impl DrawnSystem {
     /// If it is something else.
     pub fn from_json(text: &str) -> Result<Self> {
         let Written {
-            seed, duration_ns, scenario, unprotected, description, files, actors, ..
+            seed,
+            duration_ns,
+            scenario,
+            unprotected,
+            description,
+            files,
+            groups,
+            actors,
+            ..
         } = serde_json::from_str(text).context("not a system of onbeat-sim")?;
-        let description = Description { root: description, files };
+        let description = Description { root: description, files, groups };
         Ok(Self { seed, description, actors, duration_ns, scenario, unprotected })
     }
 

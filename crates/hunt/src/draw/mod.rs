@@ -87,7 +87,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.routing();
     draft.devices();
     draft.sporadic();
-    Description { root: draft.root, files: draft.files }
+    draft.into_description(seed)
 }
 
 /// The description of a seed that most often can be run. It has channels, but no programs: the
@@ -104,7 +104,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.routing();
     draft.devices();
     draft.sporadic();
-    Description { root: draft.root, files: draft.files }
+    draft.into_description(seed)
 }
 
 fn mix(dice: &mut Dice) -> Mix {
@@ -164,6 +164,13 @@ impl<'a> Draft<'a> {
         self.noise();
         self.tcp();
         self.faults();
+    }
+
+    /// What has been drawn. Groups have dice of their own: the system is that of the seed.
+    fn into_description(self, seed: u64) -> Description {
+        let mut dice = Dice::new(!seed);
+        let groups = dice.chance(30).then(|| dice.bits());
+        Description { root: self.root, files: self.files, groups }
     }
 
     fn chance(&mut self, per_cent: u64) -> bool {
