@@ -52,6 +52,7 @@ mod five_tests;
 mod freertos;
 mod fuzz_targets;
 mod gptp_in_run;
+mod groups;
 mod hunt;
 mod import;
 mod infeasible;
