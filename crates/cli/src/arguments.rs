@@ -164,8 +164,10 @@ them (3); 6 if that is not proven, or if one alone has times without a bound.")]
   onbeat import topology.csv --streams streams.csv --size payload > system.toml
   onbeat import Abilene.graphml --rate-mbps 1000 --forwarding-ns 3000 -o system.toml
   onbeat import Abilene.graphml --add-hosts --streams streams.csv -o system.toml
+  onbeat import topology.json --rate-mbps 1000 -o system.toml
 
-Reads the CSV files of the scheduling benchmark tsnkit (Xue et al., RTAS 2024), and GraphML.
+Reads the CSV files of the scheduling benchmark tsnkit (Xue et al., RTAS 2024), GraphML, and
+topologies of YANG (RFC 8345) as JSON.
 What a description cannot say is a warning (docs/import.md).")]
     Import(crate::import::ImportArguments),
     /// Reads models in Lingua Franca

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// What is to be imported, and where to.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
-    /// Links of the scheduling benchmark (CSV), or a graph (GraphML)
+    /// Links of the scheduling benchmark (CSV), a graph (GraphML), or a topology of YANG (JSON)
     network: PathBuf,
     /// Streams of the scheduling benchmark (CSV)
     #[arg(long, value_name = "FILE")]

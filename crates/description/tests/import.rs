@@ -5,10 +5,14 @@ use onbeat_model::diagnostic::Severity;
 use onbeat_model::system::{Channel, NodeKind, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets, frame};
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 
 const LINKS: &str = include_str!("import/links.csv");
 const STREAMS: &str = include_str!("import/streams.csv");
 const GRAPH: &str = include_str!("import/graph.graphml");
+const TOPOLOGY: &str = include_str!("import/topology.json");
 const GRAPH_STREAMS: &str = include_str!("import/graph-streams.csv");
 
 fn options() -> ImportOptions {
@@ -309,4 +313,107 @@ fn an_attribute_whose_key_has_no_name_is_known_by_its_identifier() {
     };
     let found: Vec<Span> = system.nodes.iter().filter_map(|node| forwarding(&node.kind)).collect();
     assert_eq!(found, [Span::from_ns(7)]);
+}
+
+#[test]
+fn a_topology_becomes_this_description() {
+    let rate = Some(BitRate::from_mbps(100));
+    let options = ImportOptions { forwarding: Some(Span::from_ns(3_000)), rate, ..options() };
+    insta::assert_snapshot!(outcome(TOPOLOGY, None, &options).expect("right"));
+}
+
+#[test]
+fn each_wrong_topology_is_an_error_of_its_own() {
+    let mut said = String::new();
+    for (from, to) in [
+        ("{", "{,"),
+        ("\"ietf-network:networks\"", "\"networks\""),
+        ("\"network\": [", "\"network\": [{},"),
+        ("\"source-node\": \"sensor\"", "\"source-node\": \"senso\""),
+        ("\"dest-node\": \"7\"", "\"dest-node\": {}"),
+        ("\"dest-tp\": \"1/3\"", "\"dest-tp\": \"1/5\""),
+        ("\"dest-tp\": \"1/3\"", "\"dest-tp\": \"1/2\""),
+        ("\"tp-id\": \"1/2\"", "\"tp-id\": \"1/1\""),
+        ("\"tp-id\": \"eth0\"", "\"tp-id\": \"\""),
+        ("\"node-id\": \"7\"", "\"node-id\": \"sensor\""),
+        ("\"node-id\": \"7\"", "\"id\": \"7\""),
+        ("\"link-id\": \"d\"", "\"link-id\": \"c\""),
+        ("\"link-id\": \"d\"", "\"id\": \"d\""),
+    ] {
+        assert!(TOPOLOGY.contains(from), "{from}");
+        let text = TOPOLOGY.replacen(from, to, 1);
+        said += &format!("# {to}\n{}", outcome(&text, None, &options()).expect_err(to));
+    }
+    insta::assert_snapshot!(said);
+}
+
+/// The links of so many bridges in a ring and of hosts at bridges: node and termination point at
+/// each end.
+fn ring(bridges: usize, hosts: &[usize]) -> Vec<[(String, String); 2]> {
+    let of_bridge = |at: usize| {
+        let next = (at + 1) % bridges;
+        [(format!("s{at}"), "up".to_owned()), (format!("s{next}"), "down".to_owned())]
+    };
+    let of_host = |(host, at): (usize, &usize)| {
+        [(format!("e{host}"), "eth0".to_owned()), (format!("s{at}"), format!("e{host}"))]
+    };
+    (0..bridges).map(of_bridge).chain(hosts.iter().enumerate().map(of_host)).collect()
+}
+
+/// The two directions of each link in some order, as a topology.
+fn topology(links: &[[(String, String); 2]], order: &[usize]) -> String {
+    let mut points: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
+    for (node, point) in links.iter().flatten() {
+        points.entry(node).or_default().push(json!({ "tp-id": point }));
+    }
+    let node = |(id, points): (&&str, &Vec<serde_json::Value>)| {
+        let points = json!(points);
+        json!({ "node-id": id, "ietf-network-topology:termination-point": points })
+    };
+    let link = |number: &usize| {
+        let [(from, a), (to, b)] = match (&links[number / 2], number % 2) {
+            ([from, to], 0) | ([to, from], _) => [from, to],
+        };
+        json!({
+            "link-id": number.to_string(),
+            "destination": { "dest-node": to, "dest-tp": b },
+            "source": { "source-node": from, "source-tp": a },
+        })
+    };
+    let network = json!({
+        "network-id": "x",
+        "node": points.iter().map(node).collect::<Vec<_>>(),
+        "ietf-network-topology:link": order.iter().map(link).collect::<Vec<_>>(),
+    });
+    json!({ "ietf-network:networks": { "network": [network] } }).to_string()
+}
+
+proptest! {
+    #[test]
+    fn a_topology_keeps_its_nodes_ports_and_links(
+        bridges in 3usize..6,
+        hosts in prop::collection::vec(0usize..3, 2..6),
+        seed in any::<u64>(),
+    ) {
+        let links = ring(bridges, &hosts);
+        // Directions of a link need not stand beside each other.
+        let mut order: Vec<usize> = (0..2 * links.len()).collect();
+        order.sort_by_key(|link| (*link as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
+        let system = system(&topology(&links, &order), None, &options());
+        let sorted = |all: Vec<[(String, String); 2]>| {
+            let sort = |mut ends: [_; 2]| {
+                ends.sort();
+                ends
+            };
+            all.into_iter().map(sort).collect::<BTreeSet<_>>()
+        };
+        let end = |id| {
+            let port = system.port(id);
+            (system.node(port.node).name.clone(), port.name.clone())
+        };
+        let found = system.links.iter().map(|link| link.ports.map(end)).collect();
+        prop_assert_eq!(sorted(found), sorted(links));
+        prop_assert_eq!(system.links.len(), bridges + hosts.len());
+        prop_assert_eq!(system.nodes.len(), bridges + hosts.len());
+    }
 }

@@ -369,7 +369,14 @@ impl Reading<'_> {
         let propagation = propagation.map_or(self.propagation, Span::from_ns);
         let rate = self.rate_of(&what, values).unwrap_or(self.rate);
         self.ends.push(ends);
-        self.graph.edges.push(Edge { ends: [0; 2], is_directed, rate, propagation, at });
+        self.graph.edges.push(Edge {
+            ends: [0; 2],
+            ports: [None, None],
+            is_directed,
+            rate,
+            propagation,
+            at,
+        });
     }
 
     /// The rate that an edge has, by the first of the attributes that say it.

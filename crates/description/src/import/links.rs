@@ -126,6 +126,7 @@ fn graph(directions: Vec<Direction>, notes: &mut Notes) -> Graph {
     }
     let edge = |direction: &Direction| Edge {
         ends: [0, 1].map(|end| places[direction.ends[end].as_str()]),
+        ports: [None, None],
         is_directed: true,
         rate: direction.rate,
         propagation: direction.propagation,

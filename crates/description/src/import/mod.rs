@@ -2,16 +2,19 @@
 //! what.
 //!
 //! A file becomes a graph of nodes and edges: links of the scheduling benchmark (`links`, `table`),
-//! or GraphML (`graphml`). The graph becomes hosts, bridges and full-duplex links (`shape`), the
-//! streams of the benchmark become scheduled channels (`streams`), and all of it text (`write`).
-//! What a description cannot say is a warning, once for each kind (`notes`).
+//! GraphML (`graphml`), or a topology of YANG (`topology`, `json`). The graph becomes hosts,
+//! bridges and full-duplex links (`shape`), the streams of the benchmark become scheduled channels
+//! (`streams`), and all of it text (`write`). What a description cannot say is a warning, once for
+//! each kind (`notes`).
 
 mod graphml;
+mod json;
 mod links;
 mod notes;
 mod shape;
 mod streams;
 mod table;
+mod topology;
 mod write;
 
 use crate::{At, Sink};
@@ -30,7 +33,7 @@ const STREAMS: u16 = 1;
 /// Of so many nodes one is suggested for a name that is none of them: that must not take longer
 /// than the import.
 const SUGGESTED: usize = 1_000;
-/// The rate of an edge of GraphML that has none.
+/// The rate of an edge of a graph that has none.
 const RATE: BitRate = BitRate::from_mbps(1_000);
 
 /// A file to import.
@@ -49,13 +52,19 @@ pub enum Format {
     Links,
     /// GraphML 1.0.
     GraphMl,
+    /// A network topology of YANG (RFC 8345) as JSON.
+    Topology,
 }
 
 impl Format {
-    /// The format of a text: XML begins with `<`.
+    /// The format of a text: XML begins with `<`, JSON with `{`.
     pub fn of(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        if text.starts_with('<') { Self::GraphMl } else { Self::Links }
+        match text.chars().next() {
+            Some('<') => Self::GraphMl,
+            Some('{') => Self::Topology,
+            _ => Self::Links,
+        }
     }
 }
 
@@ -79,11 +88,11 @@ pub struct ImportOptions {
     pub size: SizeMeaning,
     /// Whether each bridge gets a host of its own, at which its streams begin and end.
     pub add_hosts: bool,
-    /// The rate of edges of GraphML that have none; 1 Gb/s if it is not given.
+    /// The rate of edges of a graph that have none; 1 Gb/s if it is not given.
     pub rate: Option<BitRate>,
-    /// The propagation delay of edges of GraphML that have none; zero if it is not given.
+    /// The propagation delay of edges of a graph that have none; zero if it is not given.
     pub propagation: Option<Span>,
-    /// The forwarding delay of bridges of GraphML that have none; zero if it is not given.
+    /// The forwarding delay of bridges of a graph that have none; zero if it is not given.
     pub forwarding: Option<Span>,
 }
 
@@ -162,6 +171,7 @@ fn make(
     let graph = match Format::of(network) {
         Format::Links => links::read(network, &mut notes, sink),
         Format::GraphMl => graphml::read(network, options, &mut notes, sink),
+        Format::Topology => topology::read(network, options, &mut notes, sink),
     }?;
     if sink.has_error() {
         return None;
@@ -210,6 +220,8 @@ struct Node {
 struct Edge {
     /// Nodes: the source and the target.
     ends: [usize; 2],
+    /// The ports at the ends, where the file names them.
+    ports: [Option<String>; 2],
     is_directed: bool,
     rate: BitRate,
     propagation: Span,

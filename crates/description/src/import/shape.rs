@@ -30,6 +30,8 @@ pub(super) struct Station {
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) ends: [usize; 2],
+    /// The names of its ports, where the file has some.
+    pub(super) ports: [Option<String>; 2],
     pub(super) rate: BitRate,
     pub(super) propagation: Span,
     at: Origin,
@@ -52,6 +54,7 @@ pub(super) fn shape(
     sink: &mut Sink,
 ) -> Option<Shape> {
     let mut links = pair(graph, notes, sink);
+    name_ports(&mut links, graph.nodes.len());
     let mut degrees = vec![0; graph.nodes.len()];
     links.iter().flat_map(|link| link.ends).for_each(|end| degrees[end] += 1);
     let mut names = Names::default();
@@ -93,9 +96,9 @@ pub(super) fn shape(
 fn pair(graph: &Graph, notes: &mut Notes, sink: &mut Sink) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
     // Links of which one direction is known, by that direction.
-    let mut open: HashMap<[usize; 2], VecDeque<usize>> = HashMap::new();
+    let mut open: HashMap<[(usize, Option<&str>); 2], VecDeque<usize>> = HashMap::new();
     for edge in &graph.edges {
-        let [from, to] = edge.ends;
+        let [from, to] = [0, 1].map(|end| (edge.ends[end], edge.ports[end].as_deref()));
         if edge.is_directed {
             let other = open.get_mut(&[to, from]).and_then(VecDeque::pop_front);
             if let Some(link) = other {
@@ -105,12 +108,24 @@ fn pair(graph: &Graph, notes: &mut Notes, sink: &mut Sink) -> Vec<Link> {
             open.entry([from, to]).or_default().push_back(links.len());
         }
         let Edge { ends, rate, propagation, at, .. } = *edge;
-        links.push(Link { ends, rate, propagation, at });
+        let ports = edge.ports.clone();
+        links.push(Link { ends, ports, rate, propagation, at });
     }
     let mut alone: Vec<usize> = open.into_values().flatten().collect();
     alone.sort_unstable();
     alone.into_iter().for_each(|link| notes.add(Note::OneWay, links[link].at));
     links
+}
+
+/// Gives ports names that a description may have, each its own at its node.
+fn name_ports(links: &mut [Link], nodes: usize) {
+    let mut names: Vec<Names> = Vec::new();
+    names.resize_with(nodes, Names::default);
+    for link in links {
+        for (node, port) in link.ends.iter().zip(&mut link.ports) {
+            *port = port.take().map(|name| names[*node].unique(&plain(&name)));
+        }
+    }
 }
 
 /// Adds the other direction to a link.
@@ -209,7 +224,8 @@ fn add_hosts(
         nodes[bridge].links += 1;
         let rate = fastest[bridge].or(options.rate).unwrap_or(super::RATE);
         let at = graph.nodes[bridge].at;
-        links.push(Link { ends: [bridge, host], rate, propagation: Span::ZERO, at });
+        let ports = [None, None];
+        links.push(Link { ends: [bridge, host], ports, rate, propagation: Span::ZERO, at });
     }
 }
 

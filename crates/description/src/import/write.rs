@@ -48,7 +48,10 @@ fn station(text: &mut String, node: &Station) {
 }
 
 fn link(text: &mut String, shape: &Shape, link: &Link) {
-    let [a, b] = link.ends.map(|end| &shape.nodes[end].name);
+    let [a, b] = [0, 1].map(|end| {
+        let node = &shape.nodes[link.ends[end]].name;
+        link.ports[end].as_ref().map_or_else(|| node.clone(), |port| format!("{node}.{port}"))
+    });
     let _ = writeln!(text, "\n[[link]]\nends = [\"{a}\", \"{b}\"]");
     let bps = link.rate.as_bps();
     let _ = match bps % 1_000_000 {
