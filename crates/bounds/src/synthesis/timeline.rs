@@ -1,12 +1,13 @@
 //! What is taken of a port, or of one of its queues: intervals that repeat, each with a period of
 //! its own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound::Excluded;
+use std::collections::BTreeSet;
 
 /// Within one period of whoever looks, another's interval is laid down at most so often; of one
 /// that comes more often pairs are compared instead.
 const COPIES_MAX: i64 = 64;
+/// Up to so many new intervals are put in their places one by one.
+const FEW: usize = 4;
 
 /// An interval that repeats, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,50 +23,90 @@ pub(super) struct Taken {
 pub(super) type Owner = usize;
 
 /// All that is taken, as those see it that have a certain period.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct View {
-    /// By begin, in the viewer's period, and owner: the length.
-    laid: BTreeMap<(i64, Owner), i64>,
+    /// The viewer's period.
+    period: i64,
+    /// How many of [`Timeline::all`] it has, from the first on. It gets the others when somebody
+    /// looks: flows are placed by period, so who comes more often seldom looks again.
+    known: usize,
+    /// In order: the begin in the viewer's period, the owner, the length.
+    laid: Vec<(i64, Owner, i64)>,
     /// The longest of them, ever.
     longest: i64,
     /// Intervals that would be laid down too often.
-    apart: HashMap<Owner, Taken>,
+    apart: Vec<(Owner, Taken)>,
 }
 
 /// Intervals by owner, of which no owner has two.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
-    all: HashMap<Owner, Taken>,
-    /// With the viewer's period; these are few.
-    views: Vec<(i64, View)>,
+    /// In the order in which they came.
+    all: Vec<(Owner, Taken)>,
+    /// One for each period of a viewer; these are few.
+    views: Vec<View>,
 }
 
 pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// Where an interval is laid down for a viewer, if that is not too often.
+fn copies(
+    period: i64,
+    owner: Owner,
+    taken: Taken,
+) -> Option<impl Iterator<Item = (i64, Owner, i64)>> {
+    let common = gcd(period, taken.period);
+    let count = period / common;
+    let first = taken.begin.rem_euclid(common);
+    let copy = move |copy| (first + copy * common, owner, taken.length);
+    (count <= COPIES_MAX).then(|| (0..count).map(copy))
+}
+
 impl View {
-    fn lay(&mut self, period: i64, owner: Owner, taken: Taken) {
-        let common = gcd(period, taken.period);
-        if period / common > COPIES_MAX {
-            self.apart.insert(owner, taken);
-            return;
+    const fn new(period: i64) -> Self {
+        Self { period, known: 0, laid: Vec::new(), longest: 0, apart: Vec::new() }
+    }
+
+    /// Lays down what has come since it was last looked at.
+    fn learn(&mut self, all: &[(Owner, Taken)]) {
+        let new = &all[self.known..];
+        self.known = all.len();
+        for (owner, taken) in new {
+            let Some(copies) = copies(self.period, *owner, *taken) else {
+                self.apart.push((*owner, *taken));
+                continue;
+            };
+            self.longest = self.longest.max(taken.length);
+            // To sort many at once is cheaper than to make room for each.
+            if new.len() > FEW {
+                self.laid.extend(copies);
+                continue;
+            }
+            for copy in copies {
+                let at = self.laid.partition_point(|other| *other < copy);
+                self.laid.insert(at, copy);
+            }
         }
-        self.longest = self.longest.max(taken.length);
-        let first = taken.begin.rem_euclid(common);
-        for copy in 0..period / common {
-            self.laid.insert((first + copy * common, owner), taken.length);
+        if new.len() > FEW {
+            self.laid.sort();
         }
     }
 
-    fn lift(&mut self, period: i64, owner: Owner, taken: Taken) {
-        if self.apart.remove(&owner).is_some() {
+    /// Forgets one of [`Timeline::all`], which was at this place.
+    fn forget(&mut self, place: usize, (owner, taken): (Owner, Taken)) {
+        if place >= self.known {
             return;
         }
-        let common = gcd(period, taken.period);
-        let first = taken.begin.rem_euclid(common);
-        for copy in 0..period / common {
-            self.laid.remove(&(first + copy * common, owner));
+        self.known -= 1;
+        let Some(copies) = copies(self.period, owner, taken) else {
+            self.apart.retain(|(other, _)| *other != owner);
+            return;
+        };
+        for copy in copies {
+            let at = self.laid.binary_search(&copy).expect("it was laid down");
+            self.laid.remove(at);
         }
     }
 
@@ -80,8 +121,11 @@ impl View {
             if until <= last || until < 0 || last >= wanted.period {
                 continue;
             }
-            let range = (Excluded((last, Owner::MAX)), Excluded((until, 0)));
-            for ((at, owner), length) in self.laid.range(range) {
+            let from = self.laid.partition_point(|(at, ..)| *at <= last);
+            for (at, owner, length) in &self.laid[from..] {
+                if *at >= until {
+                    break;
+                }
                 let behind = at + shift + length;
                 if behind > begin {
                     note(behind - begin, *owner);
@@ -103,18 +147,14 @@ impl View {
 
 impl Timeline {
     pub(super) fn insert(&mut self, owner: Owner, taken: Taken) {
-        for (period, view) in &mut self.views {
-            view.lay(*period, owner, taken);
-        }
-        let before = self.all.insert(owner, taken);
-        debug_assert!(before.is_none(), "owner {owner} has two intervals");
+        debug_assert!(self.all.iter().all(|(other, _)| *other != owner), "{owner} has two");
+        self.all.push((owner, taken));
     }
 
     pub(super) fn remove(&mut self, owner: Owner) {
-        let Some(taken) = self.all.remove(&owner) else { return };
-        for (period, view) in &mut self.views {
-            view.lift(*period, owner, taken);
-        }
+        let Some(place) = self.all.iter().position(|(other, _)| *other == owner) else { return };
+        let taken = self.all.remove(place);
+        self.views.iter_mut().for_each(|view| view.forget(place, taken));
     }
 
     /// Whose and what, in any order.
@@ -123,14 +163,13 @@ impl Timeline {
     }
 
     fn view(&mut self, period: i64) -> &View {
-        let known = self.views.iter().position(|(of, _)| *of == period);
+        let known = self.views.iter().position(|view| view.period == period);
         let at = known.unwrap_or_else(|| {
-            let mut view = View::default();
-            self.all.iter().for_each(|(owner, taken)| view.lay(period, *owner, *taken));
-            self.views.push((period, view));
+            self.views.push(View::new(period));
             self.views.len() - 1
         });
-        &self.views[at].1
+        self.views[at].learn(&self.all);
+        &self.views[at]
     }
 
     /// By how much an interval has to be moved at least to be behind all that it overlaps now, and
