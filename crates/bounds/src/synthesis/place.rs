@@ -52,7 +52,8 @@ pub(super) fn up_to_tick(at: i64, tick: i64) -> i64 {
 
 impl Route {
     pub(super) fn new(network: &Network, flow: &PeriodicFlow) -> Self {
-        let is_leaf = |hop: usize| flow.hops.iter().all(|other| other.after != Some(hop));
+        let mut is_leaf = vec![true; flow.hops.len()];
+        flow.hops.iter().filter_map(|hop| hop.after).for_each(|before| is_leaf[before] = false);
         let talker = flow.hops.first().map_or(0, |hop| error(network, hop.port));
         let leg = |(number, hop): (usize, &super::FlowHop)| {
             let port = &network.ports[hop.port];
@@ -68,7 +69,7 @@ impl Route {
                     [least - apart, most + apart]
                 }
             };
-            let leaf = is_leaf(number).then(|| {
+            let leaf = is_leaf[number].then(|| {
                 let [least, most] = port.latency.map(Span::as_ns);
                 [hop.sent.as_ns() + most + own + talker, most - least + 2 * own]
             });
@@ -167,8 +168,8 @@ fn error(network: &Network, port: usize) -> i64 {
 pub(super) struct Hindrances {
     /// By hop.
     pub(super) times: Vec<usize>,
-    /// Whose windows and frames.
-    pub(super) owners: BTreeSet<Owner>,
+    /// Whose windows and frames, in the order in which they were met.
+    pub(super) owners: Vec<Owner>,
 }
 
 /// What prevents a set of starts.
@@ -187,29 +188,31 @@ struct Search<'a> {
     waiting: Waiting,
     moves_max: usize,
     hindrances: &'a mut Hindrances,
+    /// By hop, when its window begins at least, and when it does.
+    least: Vec<i64>,
+    starts: Vec<i64>,
 }
 
 impl Search<'_> {
-    /// The starts for a release, each no earlier than its least; or by how much later the release
-    /// must be at least.
-    fn starts(&mut self, release: i64, moves: &mut usize) -> Result<Vec<i64>, i64> {
+    /// Finds the starts for a release, each no earlier than its least; or by how much later the
+    /// release must be at least.
+    fn find(&mut self, release: i64, moves: &mut usize) -> Result<(), i64> {
         let count = self.route.legs.len();
-        let mut least = vec![i64::MIN; count];
-        let mut starts = vec![0; count];
+        self.least.fill(i64::MIN);
         let mut hop = 0;
         while hop < count {
             let leg = self.route.legs[hop];
-            let from = leg.after.map_or(release, |before| starts[before]);
+            let from = leg.after.map_or(release, |before| self.starts[before]);
             let queued = leg.queued.map(|after| from + after);
-            starts[hop] = up_to_tick(queued[1].max(least[hop]), leg.tick);
+            self.starts[hop] = up_to_tick(queued[1].max(self.least[hop]), leg.tick);
             if let Some([most, _]) = leg.leaf {
-                let late = starts[hop] + most - release - self.route.deadline;
+                let late = self.starts[hop] + most - release - self.route.deadline;
                 if late > 0 {
                     return Err(late);
                 }
             }
             *moves += 1;
-            let Some(conflict) = self.conflict(&leg, queued[0], starts[hop]) else {
+            let Some(conflict) = self.conflict(&leg, queued[0], self.starts[hop]) else {
                 hop += 1;
                 continue;
             };
@@ -221,16 +224,16 @@ impl Search<'_> {
                 // Where nothing waits, all is later by as much.
                 (Conflict::Window(by) | Conflict::Queue(by), _, Waiting::None)
                 | (Conflict::Queue(by), None, Waiting::Allowed) => return Err(by),
-                (Conflict::Window(by), _, Waiting::Allowed) => least[hop] = starts[hop] + by,
+                (Conflict::Window(by), _, Waiting::Allowed) => self.least[hop] = self.starts[hop] + by,
                 (Conflict::Queue(by), Some(before), Waiting::Allowed) => {
-                    least[before] = starts[before] + by;
+                    self.least[before] = self.starts[before] + by;
                     // Only what is behind it moves; hops are in an order in which it is later.
-                    least[before + 1..].fill(i64::MIN);
+                    self.least[before + 1..].fill(i64::MIN);
                     hop = before;
                 }
             }
         }
-        Ok(starts)
+        Ok(())
     }
 
     fn conflict(&mut self, leg: &Leg, queued: i64, start: i64) -> Option<Conflict> {
@@ -238,7 +241,7 @@ impl Search<'_> {
         let port = &mut self.ports[leg.port];
         let window = Taken { begin: start, length: leg.window, period };
         if let Some((by, owner)) = port.windows.conflict(window) {
-            self.hindrances.owners.insert(owner);
+            self.hindrances.owners.push(owner);
             return Some(Conflict::Window(by));
         }
         let length = start + leg.window - queued;
@@ -247,12 +250,13 @@ impl Search<'_> {
         }
         let (by, owner) =
             port.queues[self.queue].conflict(Taken { begin: queued, length, period })?;
-        self.hindrances.owners.insert(owner);
+        self.hindrances.owners.push(owner);
         Some(Conflict::Queue(by))
     }
 
     /// With the latest release for these starts, if that is free: so nothing waits at the talker.
-    fn placed(&self, release: i64, starts: &[i64]) -> Placed {
+    fn placed(&self, release: i64) -> Placed {
+        let starts = &self.starts;
         let first = self.route.legs.iter().zip(starts).filter(|(leg, _)| leg.after.is_none());
         let latest = first.map(|(leg, start)| start - leg.queued[1]).min();
         let latest = latest.filter(|_| self.route.release.is_none()).unwrap_or(release);
@@ -272,8 +276,8 @@ impl Search<'_> {
         };
         let mut moves = 0;
         while release <= last {
-            match self.starts(release, &mut moves) {
-                Ok(starts) => return Some(self.placed(release, &starts)),
+            match self.find(release, &mut moves) {
+                Ok(()) => return Some(self.placed(release)),
                 Err(later) => release += later.max(1),
             }
         }
@@ -290,8 +294,13 @@ pub(super) fn place(
     hindrances: &mut Hindrances,
 ) -> Option<Placed> {
     hindrances.times.resize(route.legs.len(), 0);
-    (0..usize::from(route.queues))
-        .find_map(|queue| Search { route, ports, queue, waiting, moves_max, hindrances }.place())
+    let (least, starts) = (vec![0; route.legs.len()], vec![0; route.legs.len()]);
+    let mut search =
+        Search { route, ports, queue: 0, waiting, moves_max, hindrances, least, starts };
+    (0..usize::from(route.queues)).find_map(|queue| {
+        search.queue = queue;
+        search.place()
+    })
 }
 
 /// Where a flow would be without waiting, from a release on and in a queue, whoever is there, and
@@ -346,6 +355,7 @@ pub(super) fn taken<'a>(
 pub(super) fn refused(flow: usize, route: &Route, hindrances: Hindrances) -> Refusal {
     let worst = hindrances.times.iter().enumerate().max_by_key(|(_, times)| **times);
     let port = worst.map_or(0, |(hop, _)| route.legs[hop].port);
-    let flows = hindrances.owners.into_iter().collect();
+    let flows: BTreeSet<Owner> = hindrances.owners.into_iter().collect();
+    let flows = flows.into_iter().collect();
     Refusal { flow, why: Obstacle::Occupied { port, flows }, is_proven: false }
 }

@@ -22,6 +22,15 @@ pub(super) struct Taken {
 /// Whose: the flow.
 pub(super) type Owner = usize;
 
+/// An interval that is laid down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Laid {
+    /// In the viewer's period.
+    begin: i64,
+    length: i64,
+    owner: Owner,
+}
+
 /// All that is taken, as those see it that have a certain period.
 #[derive(Clone, Debug)]
 struct View {
@@ -30,8 +39,8 @@ struct View {
     /// How many of [`Timeline::all`] it has, from the first on. It gets the others when somebody
     /// looks: flows are placed by period, so who comes more often seldom looks again.
     known: usize,
-    /// In order: the begin in the viewer's period, the owner, the length.
-    laid: Vec<(i64, Owner, i64)>,
+    /// In order of their begins.
+    laid: Vec<Laid>,
     /// The longest of them, ever.
     longest: i64,
     /// Intervals that would be laid down too often.
@@ -56,11 +65,11 @@ fn copies(
     period: i64,
     owner: Owner,
     taken: Taken,
-) -> Option<impl Iterator<Item = (i64, Owner, i64)>> {
+) -> Option<impl Iterator<Item = Laid>> {
     let common = gcd(period, taken.period);
     let count = period / common;
     let first = taken.begin.rem_euclid(common);
-    let copy = move |copy| (first + copy * common, owner, taken.length);
+    let copy = move |copy| Laid { begin: first + copy * common, length: taken.length, owner };
     (count <= COPIES_MAX).then(|| (0..count).map(copy))
 }
 
@@ -85,12 +94,12 @@ impl View {
                 continue;
             }
             for copy in copies {
-                let at = self.laid.partition_point(|other| *other < copy);
+                let at = self.laid.partition_point(|other| other.begin < copy.begin);
                 self.laid.insert(at, copy);
             }
         }
         if new.len() > FEW {
-            self.laid.sort();
+            self.laid.sort_by_key(|laid| laid.begin);
         }
     }
 
@@ -105,8 +114,9 @@ impl View {
             return;
         };
         for copy in copies {
-            let at = self.laid.binary_search(&copy).expect("it was laid down");
-            self.laid.remove(at);
+            let first = self.laid.partition_point(|other| other.begin < copy.begin);
+            let after = self.laid[first..].iter().position(|other| *other == copy);
+            self.laid.remove(first + after.expect("it was laid down"));
         }
     }
 
@@ -121,14 +131,11 @@ impl View {
             if until <= last || until < 0 || last >= wanted.period {
                 continue;
             }
-            let from = self.laid.partition_point(|(at, ..)| *at <= last);
-            for (at, owner, length) in &self.laid[from..] {
-                if *at >= until {
-                    break;
-                }
-                let behind = at + shift + length;
+            let from = self.laid.partition_point(|laid| laid.begin <= last);
+            for laid in self.laid[from..].iter().take_while(|laid| laid.begin < until) {
+                let behind = laid.begin + shift + laid.length;
                 if behind > begin {
-                    note(behind - begin, *owner);
+                    note(behind - begin, laid.owner);
                 }
             }
         }
