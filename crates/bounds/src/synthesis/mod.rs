@@ -22,6 +22,7 @@ pub(crate) use gates::multiple;
 pub use gates::{GateList, GateState, gate_lists};
 
 use onbeat_model::time::Span;
+use order::Order;
 use place::{Hindrances, Port, Route};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -291,6 +292,19 @@ impl<'a> Synthesizer<'a> {
         }
     }
 
+    /// Places one more flow so that its window follows another one without a gap at the busiest of
+    /// its ports. False if that is not possible.
+    fn add_close(&mut self, id: usize, flow: &PeriodicFlow, loads: &[u64]) -> bool {
+        let route = Route::new(&self.network, flow);
+        let hop = route.busiest(loads);
+        let placed = place::place_close(&route, &mut self.ports, self.waiting, hop);
+        let is_placed = placed.is_some();
+        if let Some(placed) = placed {
+            self.take(id, route, placed);
+        }
+        is_placed
+    }
+
     /// Puts a flow back where it was in an earlier schedule, waiting or not. False if that is not
     /// right any more, or where others are; nothing has changed then.
     ///
@@ -367,8 +381,9 @@ impl Synthesizer<'static> {
     }
 }
 
-/// Places all flows, if that can be found: by first fit in several orders, each mended by placing
-/// those that found no place where others are, and these elsewhere.
+/// Places all flows, if that can be found: by first fit in several orders, in one of them behind
+/// other windows without a gap, each mended by placing those that found no place where others are,
+/// and these elsewhere.
 ///
 /// # Errors
 /// The first flow for which there is no place. Whatever its other rules, a refusal that is proven
@@ -403,7 +418,7 @@ pub fn synthesize_keeping(
         return Err(refusal);
     }
     let mut refusal = None;
-    for order in order::orders(flows) {
+    for order in order::orders(network, flows) {
         match attempt(network, flows, waiting, kept, &order) {
             Ok(placed) => return Ok(placed),
             Err(found) => refusal = refusal.or(Some(found)),
@@ -418,15 +433,19 @@ fn attempt(
     flows: &[PeriodicFlow],
     waiting: Waiting,
     kept: &[(usize, Placed)],
-    order: &[usize],
+    order: &Order,
 ) -> Result<Vec<Placed>, Refusal> {
     let mut synthesizer = Synthesizer::new(network, waiting);
     for (flow, kept) in kept {
         synthesizer.put_back(*flow, &flows[*flow], kept);
     }
     let (mut lacking, mut first) = (VecDeque::new(), None);
-    for flow in order {
+    let loads = order::loads(network, flows);
+    for flow in &order.flows {
         if synthesizer.placed.contains_key(flow) {
+            continue;
+        }
+        if order.is_close && synthesizer.add_close(*flow, &flows[*flow], &loads) {
             continue;
         }
         if let Err(refusal) = synthesizer.add(*flow, &flows[*flow]) {

@@ -1,11 +1,20 @@
 //! In which order flows are placed.
 
-use super::PeriodicFlow;
+use super::{Network, PeriodicFlow};
 use std::cmp::Reverse;
 
+/// One way to place all flows.
+pub(super) struct Order {
+    /// One after the other.
+    pub(super) flows: Vec<usize>,
+    /// Whether each is placed, if possible, where its window follows another one without a gap at
+    /// the busiest port of its tree; else each is placed as early as possible.
+    pub(super) is_close: bool,
+}
+
 /// The orders that are tried, the most promising first: who comes most often has the least choice;
-/// who has the least slack; who takes most time on wires.
-pub(super) fn orders(flows: &[PeriodicFlow]) -> Vec<Vec<usize>> {
+/// who crosses the busiest port; who takes most time on wires; who has the least slack.
+pub(super) fn orders(network: &Network, flows: &[PeriodicFlow]) -> Vec<Order> {
     let by_period = sorted(flows, |flow| {
         (flow.release.is_none(), flow.period, slack(flow), Reverse(flow.hops.len()))
     });
@@ -16,9 +25,26 @@ pub(super) fn orders(flows: &[PeriodicFlow]) -> Vec<Vec<usize>> {
     let by_window = sorted(flows, |flow| {
         (flow.release.is_none(), flow.period, Reverse(longest(flow)), Reverse(flow.hops.len()))
     });
-    let mut all = vec![by_period, by_window, by_slack, by_length];
-    all.dedup();
-    all
+    let loads = loads(network, flows);
+    let by_port = sorted(flows, |flow| {
+        let busiest = flow.hops.iter().map(|hop| loads[hop.port]).max();
+        (flow.release.is_none(), flow.period, Reverse(busiest), slack(flow))
+    });
+    let mut early = vec![by_window, by_slack, by_length];
+    early.retain(|order| *order != by_period);
+    early.dedup();
+    let early = early.into_iter().map(|flows| Order { flows, is_close: false });
+    let first = Order { flows: by_period, is_close: false };
+    [first, Order { flows: by_port, is_close: true }].into_iter().chain(early).collect()
+}
+
+/// How much of each port's time all flows take, as [`load`] counts it.
+pub(super) fn loads(network: &Network, flows: &[PeriodicFlow]) -> Vec<u64> {
+    let mut loads = vec![0; network.ports.len()];
+    for flow in flows {
+        flow.hops.iter().for_each(|hop| loads[hop.port] += load(flow));
+    }
+    loads
 }
 
 /// The longest window, in nanoseconds: where little room is left, it has the least choice.

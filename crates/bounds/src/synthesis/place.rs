@@ -3,12 +3,18 @@
 use super::timeline::{Owner, Taken, Timeline};
 use super::{Network, Obstacle, PeriodicFlow, Placed, Refusal, Waiting};
 use onbeat_model::time::Span;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The most moves in search of a place for one flow in one queue. Who needs more is refused.
 pub(super) const MOVES_MAX: usize = 20_000;
 /// The same where others can make room.
 pub(super) const MOVES_FEW: usize = 200;
+/// The same from one release on, where there are many to try.
+const MOVES_CLOSE: usize = 60;
+/// How much earlier than without waiting frames are released to leave no time unused at a hop, in
+/// nanoseconds: where others are in the way before it, they wait there.
+const EARLIER: [i64; 5] = [0, 2_000, 4_000, 8_000, 16_000];
 
 /// A port with what is taken of it.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +93,12 @@ impl Route {
 
     /// From the release until it is received at a leaf at least, whatever the ticks.
     fn least(&self, leaf: usize) -> i64 {
-        let leg = &self.legs[leaf];
-        let (mut takes, mut at) = (leg.leaf.map_or(0, |[most, _]| most), Some(leaf));
+        self.queued(leaf) + self.legs[leaf].leaf.map_or(0, |[most, _]| most)
+    }
+
+    /// From the release until it is queued at a hop at least, whatever the ticks.
+    fn queued(&self, hop: usize) -> i64 {
+        let (mut takes, mut at) = (0, Some(hop));
         while let Some(hop) = at {
             takes += self.legs[hop].queued[1];
             at = self.legs[hop].after;
@@ -104,6 +114,12 @@ impl Route {
         let release = i64::try_from(release).expect("less than the period");
         let queue = usize::try_from(number % u64::from(self.queues.max(1))).expect("few queues");
         (self.release.unwrap_or(release), queue)
+    }
+
+    /// The hop at whose port most time is taken, by the loads of the ports.
+    pub(super) fn busiest(&self, loads: &[u64]) -> usize {
+        let load = |hop: &usize| (loads[self.legs[*hop].port], Reverse(*hop));
+        (0..self.legs.len()).max_by_key(load).expect("a flow has a hop")
     }
 
     /// What no schedule can give it, even if it is alone.
@@ -193,7 +209,20 @@ struct Search<'a> {
     starts: Vec<i64>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        route: &'a Route,
+        ports: &'a mut [Port],
+        waiting: Waiting,
+        moves_max: usize,
+        hindrances: &'a mut Hindrances,
+    ) -> Self {
+        let count = route.legs.len();
+        hindrances.times.resize(count, 0);
+        let (least, starts) = (vec![0; count], vec![0; count]);
+        Self { route, ports, queue: 0, waiting, moves_max, hindrances, least, starts }
+    }
+
     /// Finds the starts for a release, each no earlier than its least; or by how much later the
     /// release must be at least.
     fn find(&mut self, release: i64, moves: &mut usize) -> Result<(), i64> {
@@ -224,7 +253,9 @@ impl Search<'_> {
                 // Where nothing waits, all is later by as much.
                 (Conflict::Window(by) | Conflict::Queue(by), _, Waiting::None)
                 | (Conflict::Queue(by), None, Waiting::Allowed) => return Err(by),
-                (Conflict::Window(by), _, Waiting::Allowed) => self.least[hop] = self.starts[hop] + by,
+                (Conflict::Window(by), _, Waiting::Allowed) => {
+                    self.least[hop] = self.starts[hop] + by
+                }
                 (Conflict::Queue(by), Some(before), Waiting::Allowed) => {
                     self.least[before] = self.starts[before] + by;
                     // Only what is behind it moves; hops are in an order in which it is later.
@@ -293,14 +324,41 @@ pub(super) fn place(
     moves_max: usize,
     hindrances: &mut Hindrances,
 ) -> Option<Placed> {
-    hindrances.times.resize(route.legs.len(), 0);
-    let (least, starts) = (vec![0; route.legs.len()], vec![0; route.legs.len()]);
-    let mut search =
-        Search { route, ports, queue: 0, waiting, moves_max, hindrances, least, starts };
+    let mut search = Search::new(route, ports, waiting, moves_max, hindrances);
     (0..usize::from(route.queues)).find_map(|queue| {
         search.queue = queue;
         search.place()
     })
+}
+
+/// A place for a flow where its window at a hop begins when another one ends: so no time is unused
+/// between them, in which no other would find room later.
+pub(super) fn place_close(
+    route: &Route,
+    ports: &mut [Port],
+    waiting: Waiting,
+    hop: usize,
+) -> Option<Placed> {
+    if route.release.is_some() {
+        return None;
+    }
+    let ends = ports[route.legs[hop].port].windows.ends(route.period);
+    let mut hindrances = Hindrances::default();
+    let mut search = Search::new(route, ports, waiting, MOVES_CLOSE, &mut hindrances);
+    for earlier in EARLIER {
+        for end in &ends {
+            let release = (end - route.queued(hop) - earlier).rem_euclid(route.period);
+            for queue in 0..usize::from(route.queues) {
+                search.queue = queue;
+                if search.find(release, &mut 0).is_ok()
+                    && ends.binary_search(&search.starts[hop].rem_euclid(route.period)).is_ok()
+                {
+                    return Some(search.placed(release));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Where a flow would be without waiting, from a release on and in a queue, whoever is there, and

@@ -61,11 +61,7 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
 }
 
 /// Where an interval is laid down for a viewer, if that is not too often.
-fn copies(
-    period: i64,
-    owner: Owner,
-    taken: Taken,
-) -> Option<impl Iterator<Item = Laid>> {
+fn copies(period: i64, owner: Owner, taken: Taken) -> Option<impl Iterator<Item = Laid>> {
     let common = gcd(period, taken.period);
     let count = period / common;
     let first = taken.begin.rem_euclid(common);
@@ -167,6 +163,15 @@ impl Timeline {
     /// Whose and what, in any order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Owner, Taken)> + '_ {
         self.all.iter().map(|(owner, taken)| (*owner, *taken))
+    }
+
+    /// When they end, in a viewer's period, in order; without those that come too often for that.
+    pub(super) fn ends(&mut self, period: i64) -> Vec<i64> {
+        let end = |laid: &Laid| (laid.begin + laid.length) % period;
+        let mut ends: Vec<i64> = self.view(period).laid.iter().map(end).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends
     }
 
     fn view(&mut self, period: i64) -> &View {

@@ -67,14 +67,14 @@ fn schedules_of_any_network_keep_the_rules_and_proofs_hold() {
     assert!(open * 3 < solved.iter().sum::<i32>(), "{open} open");
 }
 
-/// All 256 with ONBEAT_SCHEDULES=256. Of these one, whose busiest link has 95 % of its time taken,
-/// is neither solved nor proven to be infeasible.
+/// All 256 with ONBEAT_SCHEDULES=256. The hardest is always among those that are looked at: its
+/// busiest links have 95 and 90 % of their time taken.
 #[test]
 fn the_published_style_is_solved_or_proven_to_be_infeasible() {
     let all = std::env::var("ONBEAT_SCHEDULES").is_ok_and(|count| count == "256");
     let (mut solved, mut proven, mut open) = (0, 0, Vec::new());
     for (at, instance) in published_set(2_024).into_iter().enumerate() {
-        if !all && at % 4 != at / 4 % 4 {
+        if !all && at % 4 != at / 4 % 4 && at != 226 {
             continue;
         }
         match judged(&instance) {
@@ -85,7 +85,7 @@ fn the_published_style_is_solved_or_proven_to_be_infeasible() {
     }
     println!("{solved} solved, {proven} proven to be infeasible, open: {open:?}");
     assert!(solved > proven && proven > 5);
-    assert!(open.len() <= usize::from(all), "{open:?}");
+    assert!(open.is_empty(), "{open:?}");
 }
 
 #[test]
