@@ -35,7 +35,8 @@ demo: command
 	$(built)/onbeat run examples/01-two-hosts --all-scenarios
 
 test:
-	@scripts/needs rust lint cc c++ browser ptp packaging netns capture yang gdb python cyclictest stress-ng
+	@scripts/needs rust lint cc c++ browser ptp packaging netns capture yang gdb python cyclictest stress-ng \
+		cp-sat
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
 	@rm -f target/not-run

@@ -12,6 +12,8 @@
 //!
 //! Pure and in integers: equal inputs give equal schedules. Every rule is stated at [`Placed`].
 
+#[cfg(feature = "exact")]
+pub mod exact;
 mod gates;
 mod order;
 mod place;

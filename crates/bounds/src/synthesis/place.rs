@@ -26,27 +26,27 @@ pub(super) struct Port {
 
 /// One hop of a flow in numbers, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Leg {
-    port: usize,
-    after: Option<usize>,
+pub(super) struct Leg {
+    pub(super) port: usize,
+    pub(super) after: Option<usize>,
     /// From the begin of the window before, or the release, until it is queued.
-    queued: [i64; 2],
+    pub(super) queued: [i64; 2],
     /// How long its window is.
-    window: i64,
-    tick: i64,
+    pub(super) window: i64,
+    pub(super) tick: i64,
     /// If it is a leaf: from the begin of its window until it is received at most, with both
     /// clocks' errors; and the difference of receipts.
-    leaf: Option<[i64; 2]>,
+    pub(super) leaf: Option<[i64; 2]>,
 }
 
 /// A flow in numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
-    legs: Vec<Leg>,
-    period: i64,
-    deadline: i64,
-    release: Option<i64>,
-    queues: u8,
+    pub(super) legs: Vec<Leg>,
+    pub(super) period: i64,
+    pub(super) deadline: i64,
+    pub(super) release: Option<i64>,
+    pub(super) queues: u8,
 }
 
 /// The first multiple of a tick, which is 1 ns at least, from an instant on.

@@ -134,7 +134,7 @@ impl Graph {
     }
 }
 
-fn hops(
+pub(crate) fn hops(
     tree: &[(usize, Option<usize>)],
     octets: i64,
     octet_ns: impl Fn(usize) -> i64,

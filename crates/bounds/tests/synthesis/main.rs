@@ -2,6 +2,8 @@
 //! synthesis.
 
 mod check;
+#[cfg(feature = "exact")]
+mod exact;
 mod generate;
 
 use check::{check, check_gates, confirm};
