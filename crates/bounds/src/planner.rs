@@ -352,7 +352,8 @@ impl Planner {
         }
         match self.timetable.add(&self.base, key, channel, planned) {
             Ok(launch) => planned.launch = Some(launch),
-            Err(scheduled::NoPlace { flow, refusal }) => {
+            Err(no_place) => {
+                let scheduled::NoPlace { flow, refusal } = *no_place;
                 let name = |other: usize| match self.keys.iter().position(|key| *key == other) {
                     Some(at) => self.system.channels[at].name.as_str(),
                     None => channel.name.as_str(),
@@ -621,7 +622,7 @@ fn without_traffic(system: &System) -> System {
         streams: Vec::new(),
         faults: system.faults.clone(),
         chains: Vec::new(),
-        run: system.run.clone(),
+        run: system.run,
         scenarios: system.scenarios.clone(),
         references: Vec::new(),
     }

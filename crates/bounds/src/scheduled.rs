@@ -322,7 +322,7 @@ impl Timetable {
         key: usize,
         channel: &Channel,
         planned: &ChannelPlan,
-    ) -> Result<Launch, NoPlace> {
+    ) -> Result<Launch, Box<NoPlace>> {
         let flow = flow(system, channel, planned);
         let mut refusal = None;
         for waiting in [Waiting::None, Waiting::Allowed] {
@@ -342,7 +342,8 @@ impl Timetable {
                 }
             }
         }
-        Err(NoPlace { flow, refusal: refusal.expect("only what waits is held") })
+        let refusal = refusal.expect("only what waits is held");
+        Err(Box::new(NoPlace { flow, refusal }))
     }
 
     /// Takes a channel out, if it is there.
