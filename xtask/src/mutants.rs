@@ -204,9 +204,13 @@ pub const MUTANTS: &[Mutant] = &[
         "BEST_EFFORT_QUEUE] = true;\n            }\n        }\n        self.flows",
         "BEST_EFFORT_QUEUE] = false;\n            }\n        }\n        self.flows",
     ),
-    of("flow.rs", "div_ceil(rate * clock, BILLION)", "div_ceil(rate * clock * 99, BILLION * 100)"),
     of(
-        "flow.rs",
+        "arrival.rs",
+        "div_ceil(rate * clock, BILLION)",
+        "div_ceil(rate * clock * 99, BILLION * 100)",
+    ),
+    of(
+        "arrival.rs",
         "(burst - rate * apart, rate * clock / BILLION)",
         "(burst, rate * clock / BILLION)",
     ),
@@ -215,7 +219,7 @@ pub const MUTANTS: &[Mutant] = &[
         "longest.max(state.wait? + i128::from(from.travel[1].as_ns()))",
         "longest.max(state.wait? * 99 / 100 + i128::from(from.travel[1].as_ns()))",
     ),
-    of("flow.rs", "regulated && same_clock ||", "regulated ||"),
+    of("flow.rs", "is_same_rate(system, up.port, here.port)", "up.port != here.port"),
     of("flow.rs", "wait + i128::from(cyclic)", "wait + 0 * i128::from(cyclic)"),
     of(
         "gates.rs",
@@ -244,8 +248,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     of(
         "gates.rs",
-        "(from - end) * open - used * cycle",
-        "(from - end) * open * 99 / 100 - used * cycle",
+        "div_ceil((start - end).max(0), open)",
+        "div_ceil((start - end).max(0) * 99 / 100, open)",
     ),
     of(
         "gates.rs",

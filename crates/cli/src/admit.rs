@@ -31,18 +31,19 @@ pub(crate) fn admit(source: &Source, kept: Option<&PlanDocument>) -> anyhow::Res
     let (mut planner, limits) = planned.map_err(|errors| source.wrong(&errors))?;
     source.show(&limits);
     let bar = progress_bar(others.len());
-    let mut refused = Vec::new();
+    let (mut refused, mut reasons) = (Vec::new(), Vec::new());
     for channel in others {
         let name = channel.name.clone();
         if let Err(errors) = planner.add(channel) {
-            bar.suspend(|| source.show(&errors));
             let why = errors.iter().map(|error| error.message.clone()).collect();
             let code = errors.first().map(|error| error.code.as_str().to_owned());
             refused.push(RefusedDocument { name, code: code.unwrap_or_default(), why });
+            reasons.extend(errors);
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    source.show(&reasons);
     let plan = document(planner.system(), planner.plan());
     let system = with_channels(whole, planner.system().channels.clone());
     let [admitted, all] = [system.channels.len(), whole.channels.len()];
