@@ -178,7 +178,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     of("flow.rs", "Octets = Octets::new(143)", "Octets = Octets::new(142)"),
     of("flow.rs", "Octets = Octets::new(24)", "Octets = Octets::new(23)"),
-    of("flow.rs", "REGULATOR_ROUNDING: i128 = 4;", "REGULATOR_ROUNDING: i128 = 3;"),
+    of("arrival.rs", "REGULATOR_ROUNDING: i128 = 4;", "REGULATOR_ROUNDING: i128 = 3;"),
     of(
         "flow.rs",
         "let arrives = Some(ns(flow.stack[1]));",
