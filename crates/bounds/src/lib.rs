@@ -37,7 +37,6 @@ use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{Chain, ChannelId, Class, IdleSlopes, Routing, System};
 use onbeat_model::time::Span;
-use onbeat_model::units::BitRate;
 use route::Routes;
 use route::load_aware::Balance;
 use scheduled::Schedule;
@@ -192,15 +191,7 @@ fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, V
     }
     let both = system.channels.iter().zip(paths);
     let mut channels: Vec<ChannelPlan> = both
-        .map(|(channel, paths)| ChannelPlan {
-            protected: (protected || is_load_aware) && channel.reserve,
-            paths,
-            true_rate: reserve::true_rate(channel),
-            reserved_rate: BitRate::default(),
-            bounds: Vec::new(),
-            launch: None,
-            schedulers: Vec::new(),
-        })
+        .map(|(channel, paths)| reserve::unreserved(channel, paths, protected || is_load_aware))
         .collect();
     let mut schedule = scheduled::schedule(system, &mut channels, &streams, kept);
     // The larger the system, the longer an attempt.

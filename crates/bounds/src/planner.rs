@@ -21,7 +21,6 @@ use onbeat_model::system::{
     Channel, ChannelId, Class, IdleSlopes, NodeKind, PortId, Routing, Subject, System,
 };
 use onbeat_model::time::SyncedTime;
-use onbeat_model::units::BitRate;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// How many paths are tried for one channel.
@@ -294,7 +293,8 @@ impl Planner {
         old: Option<usize>,
         new: Option<Candidate<'_>>,
     ) -> Result<PlanChange, Refused> {
-        let planned = new.map(|(channel, paths)| (channel.clone(), drafted(channel, paths)));
+        let planned = new
+            .map(|(channel, paths)| (channel.clone(), reserve::unreserved(channel, paths, true)));
         let mut changed: BTreeSet<PortId> = BTreeSet::new();
         changed.extend(planned.iter().flat_map(|(_, planned)| planned.tree_ports()));
         changed.extend(old.into_iter().flat_map(|old| self.plan.channels[old].tree_ports()));
@@ -588,19 +588,6 @@ impl Part {
         let mut warnings = crate::warnings(system, plan);
         warnings.extend(limits);
         Ok(warnings)
-    }
-}
-
-/// A channel's plan before its reservation.
-fn drafted(channel: &Channel, paths: Vec<Path>) -> ChannelPlan {
-    ChannelPlan {
-        protected: channel.reserve,
-        paths,
-        true_rate: reserve::true_rate(channel),
-        reserved_rate: BitRate::default(),
-        bounds: Vec::new(),
-        launch: None,
-        schedulers: Vec::new(),
     }
 }
 

@@ -25,6 +25,23 @@ pub(crate) fn true_rate(channel: &Channel) -> BitRate {
     BitRate::from_bps(u64::try_from(bps).expect("a frame each nanosecond fits"))
 }
 
+/// A channel's plan before its reservation, which it gets if it asks for one and they are made.
+pub(crate) fn unreserved(
+    channel: &Channel,
+    paths: Vec<Vec<PortId>>,
+    protected: bool,
+) -> ChannelPlan {
+    ChannelPlan {
+        protected: protected && channel.reserve,
+        paths,
+        true_rate: true_rate(channel),
+        reserved_rate: BitRate::default(),
+        bounds: Vec::new(),
+        launch: None,
+        schedulers: Vec::new(),
+    }
+}
+
 /// What SRP's TSpec asks for: whole frames in each class measurement interval, at least one
 /// (802.1Q-2018 34.3, 35.2.2.8.4). A channel's burst is not in it: the shaper of the talker's own
 /// port spreads a burst at this rate, and the bound counts how long that takes.
