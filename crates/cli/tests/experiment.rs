@@ -236,6 +236,66 @@ fn what_a_program_writes_at_another_time_than_described_is_not_judged() {
     assert_eq!(channel(&results, "command")["verdict"], "kept");
 }
 
+/// Two hosts once with class A and once scheduled, beside the same noise, from a listener whose stack
+/// always takes the same; the bridges' clocks wander by so many nanoseconds either way.
+fn demo_with_wander(wander: i64, class: &str) -> (Value, Vec<Message>) {
+    let system = TestSystem::example("01-two-hosts");
+    let edit = |name: &str, edits: &[(&str, &str)]| {
+        let path = system.path().join(name);
+        let mut text = std::fs::read_to_string(&path).expect("a file of the example");
+        for (old, new) in edits {
+            assert!(text.contains(old), "{name}: {old}");
+            text = text.replace(old, new);
+        }
+        std::fs::write(path, text).expect("written");
+    };
+    edit("manifest.h", &[("CLASS_A", class)]);
+    let stack = "stack_rx_ns = { min = 28_500, max = 28_500 }\nunused = { histogram = [";
+    let clock = format!("clock = {{ wander_ns = {wander}, wander_period_ms = 3_001 }}\n");
+    edit(
+        "system.toml",
+        &[
+            ("stack_rx_ns = { histogram = [", stack),
+            ("forwarding_ns = 3000\n", &format!("forwarding_ns = 3000\n{clock}")),
+            (
+                "listeners = [\"listener\"]\n",
+                "listeners = [\"listener\"]\nphase_jitter_ns = 16_000\n",
+            ),
+        ],
+    );
+    // The histogram of the stack is left out: its lines, up to the bracket.
+    let path = system.path().join("system.toml");
+    let text = std::fs::read_to_string(&path).expect("a description");
+    let (before, histogram) = text.split_once("unused = ").expect("the histogram");
+    let (_, after) = histogram.split_once("] }\n").expect("its end");
+    std::fs::write(path, format!("{before}{after}")).expect("written");
+    let results = results(&[&SHORT[..], &["--scenario", "protected"]].concat(), system.path(), 0);
+    (channel(&results, "mcast42").clone(), messages(system.path(), "1-protected"))
+}
+
+#[test]
+fn the_papers_channel_varies_less_than_the_gates_clocks_and_a_guard_when_it_is_scheduled() {
+    const WANDER: i64 = 300;
+    // A message each 20 ms: by how much the time of receipt varies within that.
+    let varies = |(channel, messages): &(Value, Vec<Message>)| {
+        assert_eq!(channel["verdict"], "kept", "{channel}");
+        assert_eq!((number(channel, "sent"), number(channel, "received")), (1_000, 1_000));
+        assert!(number(channel, "latency_ns.max") <= number(channel, "bound_ns"));
+        let receipt =
+            |message: &Message| message.capture_ns + message.latency_ns.expect("received");
+        let receipts = (0..).zip(messages).map(|(at, m): (i64, _)| receipt(m) - at * 20_000_000);
+        receipts.clone().max().expect("messages") - receipts.min().expect("messages")
+    };
+    let shaped = varies(&demo_with_wander(WANDER, "CLASS_A"));
+    let scheduled = varies(&demo_with_wander(WANDER, "SC_TAS"));
+    // The listener hears the gate of the last bridge, whose clock is up to the wander off, either
+    // way. The guard is what a window is longer than its frame: the drift and 2 ns of rounding.
+    assert!(scheduled <= 2 * WANDER + 2, "{scheduled}");
+    assert!(scheduled >= WANDER, "the clock of the gates has no effect: {scheduled}");
+    // The wake-up of the program, its stack and a frame of noise at each bridge.
+    assert!(shaped > 10 * scheduled, "{shaped}");
+}
+
 /// The example's first 20 s, with 10 s of noise, in a second or so.
 const SHORT: [&str; 4] = ["run", ".", "--duration", "20s"];
 
