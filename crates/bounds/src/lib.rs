@@ -4,6 +4,7 @@
 
 mod analysis;
 mod asynchronous;
+mod classes;
 mod deadlines;
 mod device;
 mod difference;
@@ -20,6 +21,7 @@ pub mod synthesis;
 
 pub use analysis::bound::{longest_run, shortest};
 pub use analysis::coincidence::{ChannelSet, Coincidence, coincidence};
+pub use classes::choose_classes;
 pub use difference::{FieldDifference, ItemDifference, PlanDifference, difference};
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, LaunchDocument,
@@ -83,7 +85,14 @@ pub fn plan_and_limits(
     protected: bool,
     kept: &KeptPlan,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let Draft { mut plan, mut errors, admitted } = draft(system, protected, kept)?;
+    let (plan, errors, limits) = with_bounds(system, draft(system, protected, kept)?);
+    if errors.is_empty() { Ok((plan, limits)) } else { Err(errors) }
+}
+
+/// A draft with bounds, and idleSlopes for deadlines if that is asked for; what prevents the plan,
+/// and where the analysis ended early.
+fn with_bounds(system: &System, draft: Draft) -> (Plan, Vec<Diagnostic>, Vec<Diagnostic>) {
+    let Draft { mut plan, mut errors, admitted } = draft;
     let mut limits = Vec::new();
     if admitted {
         let (found, cut_short) = bound(system, &mut plan);
@@ -94,7 +103,7 @@ pub fn plan_and_limits(
     if errors.is_empty() && is_free {
         limits = deadlines::meet(system, &mut plan).unwrap_or(limits);
     }
-    if errors.is_empty() { Ok((plan, limits)) } else { Err(errors) }
+    (plan, errors, limits)
 }
 
 /// Routes, admits and reserves only, for large systems: no channel has a bound in this plan.

@@ -83,6 +83,9 @@ impl Examined {
             diagnostics.extend(errors);
             system = None;
         }
+        if let Some(system) = &mut system {
+            onbeat_bounds::choose_classes(system);
+        }
         Ok(Self { directory, is_trusted, files, system, diagnostics })
     }
 

@@ -236,8 +236,8 @@ fn what_a_program_writes_at_another_time_than_described_is_not_judged() {
     assert_eq!(channel(&results, "command")["verdict"], "kept");
 }
 
-/// Two hosts once with class A and once scheduled, beside the same noise, from a listener whose stack
-/// always takes the same; the bridges' clocks wander by so many nanoseconds either way.
+/// Two hosts once with class A and once scheduled, beside the same noise. The listener's stack
+/// always takes the same, and the bridges' clocks wander by so many nanoseconds either way.
 fn demo_with_wander(wander: i64, class: &str) -> (Value, Vec<Message>) {
     let system = TestSystem::example("01-two-hosts");
     let edit = |name: &str, edits: &[(&str, &str)]| {

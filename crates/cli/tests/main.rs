@@ -33,6 +33,7 @@ mod bounds_command;
 mod burst;
 mod campaign;
 mod cc;
+mod classes;
 mod cleanup;
 mod clock;
 mod command;

@@ -31,7 +31,8 @@ pub(super) struct Channels {
 struct Attributes {
     destination: Option<At<MacAddress>>,
     stream_id: Option<At<u64>>,
-    class: Option<At<Class>>,
+    /// None of them: the plan chooses.
+    class: Option<At<Option<Class>>>,
     size: Option<At<i64>>,
     interval: Option<At<Span>>,
 }
@@ -135,7 +136,12 @@ fn attributes(
     Attributes {
         destination: same(fields, "destination", here.destination, there.destination),
         stream_id: same(fields, "stream_id", here.stream_id, there.stream_id),
-        class: same(fields, "class", here.class, there.class),
+        class: same(
+            fields,
+            "class",
+            here.class,
+            there.class.map(|class| class.with(Some(class.value))),
+        ),
         size: same(fields, "size_octets", here.size, there.size),
         interval: same(fields, "rate", here.interval, interval),
     }
@@ -176,10 +182,11 @@ fn written_here(fields: &mut Fields<'_, raw::Channel>) -> Attributes {
     };
     let class = raw.class.map(|class| {
         class.with(match class.value {
-            raw::ClassName::A => Class::A,
-            raw::ClassName::B => Class::B,
-            raw::ClassName::Scheduled => Class::Scheduled,
-            raw::ClassName::Asynchronous => Class::Asynchronous,
+            raw::ClassName::A => Some(Class::A),
+            raw::ClassName::B => Some(Class::B),
+            raw::ClassName::Scheduled => Some(Class::Scheduled),
+            raw::ClassName::Asynchronous => Some(Class::Asynchronous),
+            raw::ClassName::Any => None,
         })
     });
     let destination = raw.destination.as_ref().and_then(|text| {
@@ -267,7 +274,11 @@ fn channel(
     let talker_address = talker_address(fields);
     let most = i64::from(frame::MAX_CHANNEL_PAYLOAD.get() - integrity.trailer().get());
     let size = fields.int(codes::PAYLOAD_SIZE, ("size", &attributes.size), 1..=most);
-    let class = attributes.class.map_or(Class::A, |c| c.value);
+    let class = attributes.class.map_or(Some(Class::A), |c| c.value);
+    if class.is_none() {
+        need_for_any(fields);
+    }
+    let (class, class_is_open) = (class.unwrap_or(Class::B), class.is_none());
     let delay = ("fixed_delay_us", &raw.fixed_delay_us);
     let delay = fields.time(codes::OUT_OF_RANGE, delay, US, Span::from_us(1)..=limits::DELAY);
     let burst = ("burst_messages", &raw.burst_messages);
@@ -284,6 +295,7 @@ fn channel(
         destination: attributes.destination.map_or(MacAddress::default(), |d| d.value),
         stream_id: StreamId(attributes.stream_id.map_or(0, |s| s.value)),
         class,
+        class_is_open,
         size: Octets::new(size.unwrap_or(1) as u32),
         integrity,
         talker_address,
@@ -300,6 +312,17 @@ fn channel(
         origin: at_name,
     };
     (channel, known)
+}
+
+/// What the choice of a class needs, and what it decides.
+fn need_for_any(fields: &mut Fields<'_, raw::Channel>) {
+    let raw = &fields.entry.raw;
+    fields.need("fixed_delay_us", &raw.fixed_delay_us);
+    if let Some(pcp) = &raw.pcp {
+        let text = "`pcp` is given, and `class` is \"any\"";
+        let help = "remove it: it is the one of the class that the plan chooses";
+        fields.error(codes::BOTH_KEYS, text, pcp.at, "this number", help);
+    }
 }
 
 /// The one station that may talk.

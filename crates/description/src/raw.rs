@@ -852,4 +852,7 @@ pub(super) enum ClassName {
     /// Sporadic traffic behind asynchronous traffic shaping (ATS, 802.1Qcr): 10 ms.
     #[serde(rename = "asynchronous")]
     Asynchronous,
+    /// The first of B, A and scheduled that keeps the fixed delay.
+    #[serde(rename = "any")]
+    Any,
 }

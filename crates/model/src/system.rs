@@ -459,6 +459,8 @@ pub struct Channel {
     pub stream_id: StreamId,
     /// How the network treats it when it is protected.
     pub class: Class,
+    /// Whether the description leaves the class open: it is the plan's to choose.
+    pub class_is_open: bool,
     /// The payload of each message.
     pub size: Octets,
     /// What its frames carry behind the message.

@@ -89,6 +89,7 @@ impl Net {
             vlan: 2,
             pcp: 3,
             phase_jitter: None,
+            class_is_open: false,
             phase: Span::ZERO,
             origin: Origin { file: 0, start: number, end: number + 1 },
         });

@@ -5,6 +5,7 @@ mod admission;
 mod asynchronous;
 mod bounds;
 mod build;
+mod classes;
 mod deadlines;
 mod devices;
 mod document;

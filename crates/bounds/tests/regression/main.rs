@@ -117,6 +117,7 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         vlan: 2,
         pcp: 0,
         phase_jitter: None,
+        class_is_open: false,
         phase: Span::ZERO,
         origin: Default::default(),
     });

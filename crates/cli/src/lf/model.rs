@@ -128,6 +128,7 @@ impl Model {
         // A federation's talkers wait for no protocol.
         system.run.reservation = ReservationMode::Plan;
         onbeat_net::gptp::synchronise(&mut system).map_err(|found| wrong(&found))?;
+        onbeat_bounds::choose_classes(&mut system);
         let planned = onbeat_bounds::plan_and_limits(
             &system,
             system.run.protected,

@@ -434,6 +434,7 @@ impl Writer<'_> {
             Some(ClassName::B) => "B",
             Some(ClassName::Scheduled) => "scheduled",
             Some(ClassName::Asynchronous) => "asynchronous",
+            Some(ClassName::Any) => "any",
             None => match note.class.as_ref().map(|class| class.value.as_str()) {
                 None | Some("A") => "A",
                 Some("B") => "B",

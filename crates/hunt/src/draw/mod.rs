@@ -87,6 +87,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.routing();
     draft.devices();
     draft.sporadic();
+    draft.open_classes();
     draft.into_description(seed)
 }
 
@@ -104,6 +105,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.routing();
     draft.devices();
     draft.sporadic();
+    draft.open_classes();
     draft.into_description(seed)
 }
 

@@ -121,6 +121,24 @@ impl Draft<'_> {
         self.root.insert("channel".into(), Value::Array(channels));
     }
 
+    /// Leaves the class of some channels open.
+    pub(super) fn open_classes(&mut self) {
+        if self.root.contains_key("manifest") || !self.chance(30) {
+            return;
+        }
+        let Some(Value::Array(mut channels)) = self.root.remove("channel") else { return };
+        for channel in &mut channels {
+            if self.chance(60) {
+                channel["class"] = json!("any");
+                let delay = self.dice.magnitude(50, 60_000);
+                let channel = channel.as_object_mut().expect("a table");
+                channel.remove("pcp");
+                channel.entry("fixed_delay_us").or_insert(json!(delay));
+            }
+        }
+        self.root.insert("channel".into(), Value::Array(channels));
+    }
+
     /// One that no other channel has, whatever it is.
     fn stream_id(&mut self, number: i64) -> Value {
         let [least, most] = self.schema.range("Channel.stream_id").clone();

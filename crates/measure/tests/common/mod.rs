@@ -80,6 +80,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         vlan: 2,
         pcp: 3,
         phase_jitter: None,
+        class_is_open: false,
         phase: Span::ZERO,
         origin: Origin::default(),
     }

@@ -135,6 +135,7 @@ impl Network {
             vlan: 2,
             pcp: 3,
             phase_jitter: None,
+            class_is_open: false,
             phase: Span::ZERO,
             origin: Origin::default(),
         });

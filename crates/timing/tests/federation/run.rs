@@ -147,6 +147,7 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         vlan: 2,
         pcp: 0,
         phase_jitter: None,
+        class_is_open: false,
         phase: Span::ZERO,
         origin: Origin::default(),
     }
