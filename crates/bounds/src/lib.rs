@@ -238,6 +238,31 @@ fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, V
     Ok(Draft { plan, errors, admitted })
 }
 
+/// A search over all gate schedules on the paths of [`plan`], where this finds none: the paths and
+/// windows that a plan has to keep to have the schedule. `steps` is the most steps of a search,
+/// each a decision of the solver or a conflict; the same system gives the same answer. With `None`
+/// the plan has a schedule without that.
+///
+/// # Errors
+/// What prevents the plan beside its schedule; OB2002 with a proof that there is no schedule, or
+/// with why the search ended without an answer.
+///
+/// # Panics
+/// As [`plan`].
+#[cfg(feature = "exact")]
+pub fn search_schedules(
+    system: &System,
+    kept: &KeptPlan,
+    steps: u64,
+) -> Result<Option<KeptPlan>, Vec<Diagnostic>> {
+    let Draft { mut plan, errors, .. } = draft(system, true, kept)?;
+    if !errors.iter().any(|error| error.code == codes::SCHEDULED) {
+        return Ok(None);
+    }
+    scheduled::search(system, &mut plan.channels, &plan.streams, steps)?;
+    Ok(Some(KeptPlan::of(&plan, (0..system.channels.len() as u32).map(|id| Some(ChannelId(id))))))
+}
+
 /// Fills in the bounds of channels and chains; returns what prevents bounds, and what the analysis
 /// left out.
 fn bound(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {

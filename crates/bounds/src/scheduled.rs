@@ -3,6 +3,8 @@
 use crate::analysis::bound::clocks_late_and_early;
 use crate::analysis::windows::{ROUNDING, clock_error};
 use crate::keep::KeptPlan;
+#[cfg(feature = "exact")]
+use crate::synthesis::exact::Contradiction;
 use crate::synthesis::{
     self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer,
     Waiting,
@@ -235,26 +237,15 @@ pub(crate) fn schedule(
     streams: &[StreamPlan],
     kept: &KeptPlan,
 ) -> Schedule {
-    let ids: Vec<ChannelId> = (0..)
-        .map(ChannelId)
-        .zip(&*channels)
-        .zip(&system.channels)
-        .filter(|((_, planned), channel)| planned.protected && channel.class == Class::Scheduled)
-        .map(|((id, _), _)| id)
-        .collect();
+    let ids = protected(system, channels);
     if ids.is_empty() {
         return Schedule::default();
     }
-    let hindrances: Vec<Diagnostic> = ids
-        .iter()
-        .filter_map(|id| hindrance(system, &channels[id.index()], streams, *id))
-        .collect();
+    let hindrances = hindrances(system, channels, streams, &ids);
     if !hindrances.is_empty() {
         return Schedule { errors: hindrances, ..Schedule::default() };
     }
-    let network = network(system);
-    let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
-    let flows: Vec<PeriodicFlow> = ids.iter().map(flow).collect();
+    let (network, flows) = problem(system, channels, &ids);
     let kept = kept_windows(system, &ids, &flows, kept);
     let placed = place(system, &network, &flows, &kept);
     let placed = match placed {
@@ -271,13 +262,120 @@ pub(crate) fn schedule(
             return Schedule { errors, crowded, ..Schedule::default() };
         }
     };
-    for ((id, flow), placed) in ids.iter().zip(&flows).zip(&placed) {
-        let lead = lead(system, system.channel(*id));
-        channels[id.index()].launch = Some(launch(flow, placed, lead));
-    }
+    set_launches(system, channels, &ids, (&flows, &placed));
     let lists = (0..).map(PortId).zip(synthesis::gate_lists(&network, &flows, &placed));
     let gates = lists.filter_map(|(port, list)| Some((port, gates_of(system, port, &list?)?)));
     Schedule { gates: gates.collect(), ..Schedule::default() }
+}
+
+/// The scheduled channels that are protected.
+fn protected(system: &System, channels: &[ChannelPlan]) -> Vec<ChannelId> {
+    let all = (0..).map(ChannelId).zip(channels).zip(&system.channels);
+    all.filter(|((_, planned), channel)| planned.protected && channel.class == Class::Scheduled)
+        .map(|((id, _), _)| id)
+        .collect()
+}
+
+/// Channels on their paths, as the synthesis sees them.
+fn problem(
+    system: &System,
+    channels: &[ChannelPlan],
+    ids: &[ChannelId],
+) -> (Network, Vec<PeriodicFlow>) {
+    let flow = |id: &ChannelId| flow(system, system.channel(*id), &channels[id.index()]);
+    (network(system), ids.iter().map(flow).collect())
+}
+
+/// Why channels can have no windows, whatever the others.
+fn hindrances(
+    system: &System,
+    channels: &[ChannelPlan],
+    streams: &[StreamPlan],
+    ids: &[ChannelId],
+) -> Vec<Diagnostic> {
+    let of = |id: &ChannelId| hindrance(system, &channels[id.index()], streams, *id);
+    ids.iter().filter_map(of).collect()
+}
+
+fn set_launches(
+    system: &System,
+    channels: &mut [ChannelPlan],
+    ids: &[ChannelId],
+    (flows, placed): (&[PeriodicFlow], &[Placed]),
+) {
+    for ((id, flow), placed) in ids.iter().zip(flows).zip(placed) {
+        let lead = lead(system, system.channel(*id));
+        channels[id.index()].launch = Some(launch(flow, placed, lead));
+    }
+}
+
+/// Gives each scheduled channel that is protected windows by a search over all schedules on these
+/// paths, or says why there are none.
+///
+/// # Errors
+/// OB2002: a proof that there is no schedule, or why the search ended without an answer.
+#[cfg(feature = "exact")]
+pub(crate) fn search(
+    system: &System,
+    channels: &mut [ChannelPlan],
+    streams: &[StreamPlan],
+    steps: u64,
+) -> Result<(), Vec<Diagnostic>> {
+    use synthesis::exact::{Answer, Unknown, exact};
+    let ids = protected(system, channels);
+    let hindrances = hindrances(system, channels, streams, &ids);
+    if !hindrances.is_empty() {
+        return Err(hindrances);
+    }
+    let (network, flows) = problem(system, channels, &ids);
+    let why = match exact(&network, &flows, Waiting::Allowed, steps) {
+        Answer::Solved(placed) => {
+            let mut both = flows.iter().zip(&placed);
+            if !both.any(|(flow, placed)| is_held(system, flow, placed)) {
+                set_launches(system, channels, &ids, (&flows, &placed));
+                return Ok(());
+            }
+            "the schedule that was found lets frames wait at a host without gates".to_owned()
+        }
+        Answer::Infeasible(Contradiction { flows, ports }) => {
+            let them: Vec<ChannelId> = flows.iter().map(|flow| ids[*flow]).collect();
+            return Err(vec![contradiction(system, &them, &ports)]);
+        }
+        Answer::Unknown(Unknown::Limit) => format!("{steps} steps were not enough"),
+        Answer::Unknown(Unknown::Large) => {
+            "there are more than 200,000 pairs of windows, or times above 268 ms".to_owned()
+        }
+        Answer::Unknown(Unknown::Entries) => {
+            "the schedule that was found needs a gate control list that is too long".to_owned()
+        }
+    };
+    let first = system.channel(ids[0]);
+    let message =
+        format!("the exact search found neither a schedule nor that there is none: {why}");
+    let error = Diagnostic::error(codes::SCHEDULED, message, first.origin, "the first of them");
+    let help = "use fewer scheduled channels, or intervals with a large common divisor";
+    Err(vec![error.help(help)])
+}
+
+/// The error for channels of which it is proven that they have no schedule.
+#[cfg(feature = "exact")]
+fn contradiction(system: &System, channels: &[ChannelId], ports: &[usize]) -> Diagnostic {
+    let first = system.channel(channels[0]);
+    let names: Vec<String> =
+        channels.iter().map(|id| format!("`{}`", system.channel(*id).name)).collect();
+    let ports: Vec<String> =
+        ports.iter().map(|port| system.port_label(PortId(*port as u32))).collect();
+    let message = format!(
+        "scheduled channels {} have no schedule on their paths, whatever becomes of others: no \
+         windows at {} keep all their fixed delays",
+        names.join(", "),
+        ports.join(", "),
+    );
+    let error = Diagnostic::error(codes::SCHEDULED, message, first.origin, "the first of them");
+    let others = channels[1..].iter().take(NAMED_MAX);
+    let error =
+        others.fold(error, |error, id| error.related(system.channel(*id).origin, "with it"));
+    error.help("raise the fixed delay of one, lower its size or rate, or move it to another path")
 }
 
 /// The windows of scheduled channels, of which single ones come and go.

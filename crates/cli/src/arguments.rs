@@ -288,6 +288,10 @@ pub(crate) struct PlanArguments {
     /// `--keep`; says why others are refused, and plans without these
     #[arg(long, conflicts_with = "unprotected")]
     pub(crate) admit: bool,
+    /// Where no gate schedule is found, searches all schedules on these paths: finds one, or proves
+    /// that there is none and says which channels have none
+    #[arg(long, conflicts_with_all = ["unprotected", "admit"])]
+    pub(crate) exact: bool,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
     /// may name files elsewhere
     #[arg(long)]

@@ -30,10 +30,13 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
             source.system = admitted.system;
             source.keeping(Some(&admitted.plan))
         }
-        false => source.keeping(kept.as_ref()),
+        false => {
+            let source = source.keeping(kept.as_ref());
+            if arguments.exact && protected { source.with_exact_schedule()? } else { source }
+        }
     };
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
-    if kept.is_some() && !arguments.admit {
+    if kept.is_some() && !arguments.admit && !arguments.exact {
         let [held, all] = source.held(&plan);
         terminal::say(format_args!("onbeat: {held} of {all} channels stay where they were"));
     }

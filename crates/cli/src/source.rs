@@ -1,9 +1,13 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
+#[cfg(not(feature = "exact"))]
+use crate::chosen::WrongArgument;
 use crate::study::{self, Graphs};
 use crate::trust::{self, Trust};
 use crate::{input, terminal};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+#[cfg(feature = "exact")]
+use indicatif::ProgressBar;
 use onbeat_bounds::{KeptPlan, PlanDocument};
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
@@ -14,6 +18,10 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
+
+/// The most steps of one search for a schedule; the limit of the tests.
+#[cfg(feature = "exact")]
+const EXACT_STEPS: u64 = 100_000;
 
 /// How many warnings of one code are shown to a person; JSON has all.
 const WARNINGS_SHOWN: usize = 20;
@@ -232,6 +240,27 @@ impl Source {
     pub(crate) fn keeping(mut self, earlier: Option<&PlanDocument>) -> Self {
         self.kept = earlier.map(|plan| KeptPlan::new(&self.system, plan)).unwrap_or_default();
         self
+    }
+
+    /// With channels in windows that a search over all schedules found, where the plan finds none.
+    #[cfg(feature = "exact")]
+    pub(crate) fn with_exact_schedule(mut self) -> anyhow::Result<Self> {
+        let spinner = ProgressBar::new_spinner().with_message("searching all gate schedules");
+        spinner.enable_steady_tick(std::time::Duration::from_millis(200));
+        let found = onbeat_bounds::search_schedules(&self.system, &self.kept, EXACT_STEPS);
+        spinner.finish_and_clear();
+        if let Some(windows) = found.map_err(|errors| self.wrong(&errors))? {
+            terminal::say("onbeat: the windows are those of the exact search");
+            self.kept = windows;
+        }
+        Ok(self)
+    }
+
+    /// This command was built without the search.
+    #[cfg(not(feature = "exact"))]
+    pub(crate) fn with_exact_schedule(self) -> anyhow::Result<Self> {
+        let why = "this onbeat was built without the exact search (feature `exact` of onbeat-cli)";
+        Err(WrongArgument(why.to_owned()).into())
     }
 
     /// How many channels a plan of it leaves where they were, and how many were somewhere.

@@ -1,7 +1,7 @@
 //! What `onbeat plan` says of descriptions that are wrong or cannot be planned: for each kind the
 //! code, the reason with its names, and the exit code.
 
-use crate::common::{TestSystem, run};
+use crate::common::{TestSystem, number, results, run};
 use std::fmt::Write;
 
 /// Hosts `a` and `b` at bridge `s`, `c` at bridge `t`.
@@ -265,4 +265,81 @@ fn what_cannot_be_read_or_written_is_named_and_nothing_is_lost() {
     }
     let taken = std::fs::read_to_string(system.path().join("taken")).expect("it is there");
     assert_eq!(taken, "mine");
+}
+
+/// Four hosts at a line of bridges, with scheduled channels: octets, µs of interval, of fixed delay
+/// and of phase, from where and to where.
+fn line(channels: &[(u32, u32, u32, u32, &str, &str)]) -> TestSystem {
+    let mut text = "format = 1\nname = \"line\"\n[run]\nduration_ms = 40\n".to_owned();
+    for bridge in ["s", "t"] {
+        let _ = write!(text, "[[bridge]]\nname = \"{bridge}\"\nforwarding_ns = 0\n");
+    }
+    for (host, bridge) in [("a", "s"), ("b", "s"), ("c", "t"), ("d", "t")] {
+        let _ = write!(
+            text,
+            "[[host]]\nname = \"{host}\"\n[[link]]\nends = [\"{host}\", \"{bridge}\"]\n\
+             rate_mbps = 100\n"
+        );
+    }
+    text += "[[link]]\nends = [\"s.t\", \"t.s\"]\nrate_mbps = 100\n";
+    for (at, (octets, interval_us, delay_us, phase_us, talker, listener)) in (1..).zip(channels) {
+        let _ = write!(
+            text,
+            "[[channel]]\nname = \"x{at}\"\nclass = \"scheduled\"\nstream_id = {at}\n\
+             destination = \"91:e0:f0:00:fe:{at:02x}\"\nsize_octets = {octets}\n\
+             interval_ns = {interval_us}_000\nfixed_delay_us = {delay_us}\n\
+             phase_ns = {phase_us}_000\ntalker = \"{talker}\"\nlisteners = [\"{listener}\"]\n"
+        );
+    }
+    TestSystem::new(&text)
+}
+
+#[test]
+fn the_exact_search_finds_a_schedule_that_the_plan_missed_and_a_run_keeps_it() {
+    let system = line(&[
+        (1_145, 600, 600, 0, "a", "d"),
+        (1_145, 600, 600, 0, "c", "a"),
+        (520, 400, 800, 50, "b", "c"),
+        (1_145, 600, 600, 50, "c", "d"),
+        (520, 1_200, 800, 0, "c", "d"),
+        (1_145, 400, 400, 100, "b", "d"),
+    ]);
+    let missed = run(&["plan", "."], system.path(), 1);
+    assert!(String::from_utf8_lossy(&missed.stderr).contains("found no place"));
+    let found = run(&["plan", ".", "--exact", "--json"], system.path(), 0);
+    let said = String::from_utf8(found.stderr).expect("UTF-8");
+    assert!(said.contains("the windows are those of the exact search"), "{said}");
+    std::fs::write(system.path().join("plan.json"), &found.stdout).expect("written");
+    let kept = run(&["plan", ".", "--keep", "plan.json", "--json"], system.path(), 0);
+    assert_eq!(kept.stdout, found.stdout);
+    let seen = results(&["simulate", ".", "--keep", "plan.json"], system.path(), 0);
+    for flow in seen["flows"].as_array().expect("flows") {
+        let listener = &flow["listeners"][0];
+        assert!(number(listener, "latency_ns.max") <= number(listener, "bound_ns"), "{flow}");
+    }
+    // Where the plan has a schedule, the search changes nothing.
+    let easy = line(&[(100, 600, 600, 0, "a", "d")]);
+    let [with, without] = [&["plan", ".", "--exact", "--json"][..], &["plan", ".", "--json"]]
+        .map(|arguments| run(arguments, easy.path(), 0).stdout);
+    assert_eq!(with, without);
+}
+
+#[test]
+fn the_exact_search_names_the_channels_of_which_it_is_proven_that_they_have_no_schedule() {
+    // Those of 400 µs have two places beside the one of 600 µs, of 95 µs of each 200.
+    let frame = 95 * 100 / 8 - 42;
+    let system = line(&[
+        (60, 1_200, 1_200, 0, "a", "d"),
+        (frame, 400, 1_000, 0, "a", "c"),
+        (frame, 400, 1_000, 0, "b", "c"),
+        (frame, 600, 1_000, 0, "d", "c"),
+        (frame, 400, 1_000, 0, "a", "c"),
+    ]);
+    let missed = run(&["plan", "."], system.path(), 1);
+    assert!(String::from_utf8_lossy(&missed.stderr).contains("found no place"));
+    let proven = run(&["plan", ".", "--exact"], system.path(), 1);
+    let said = String::from_utf8(proven.stderr).expect("UTF-8");
+    assert!(said.contains("OB2002") && said.contains("have no schedule on their paths"), "{said}");
+    assert!(said.contains("`x2`, `x3`, `x4`, `x5`") && said.contains("t.c"), "{said}");
+    assert!(!said.contains("`x1`"), "{said}");
 }

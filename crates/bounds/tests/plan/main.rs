@@ -10,6 +10,7 @@ mod deadlines;
 mod devices;
 mod document;
 mod engine;
+mod exact;
 mod load_aware;
 mod planner;
 mod routes;
