@@ -39,7 +39,7 @@ fn draw(random: &mut Random) -> System {
 fn what_the_search_finds_is_a_plan_that_holds_and_what_it_proves_has_none() {
     let (mut found, mut proven, mut open, mut needless) = (0, 0, 0, 0);
     // Among the first 600 the plan's own search missed four schedules: these.
-    for seed in (0..32).chain([208, 258, 371]) {
+    for seed in (0..20).chain([208, 258, 371]) {
         let system = draw(&mut Random(seed));
         let own = plan(&system, true);
         match search_schedules(&system, &KeptPlan::default(), STEPS) {
@@ -75,5 +75,5 @@ fn what_the_search_finds_is_a_plan_that_holds_and_what_it_proves_has_none() {
         }
     }
     println!("{needless} planned, {found} found, {proven} proven, {open} open");
-    assert!(needless > 5 && found > 0 && proven > 15 && open == 0);
+    assert!(needless > 2 && found > 2 && proven > 8 && open == 0);
 }
