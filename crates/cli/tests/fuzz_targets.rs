@@ -33,6 +33,8 @@ mod manifest;
 mod mrp;
 #[path = "../../../fuzz/fuzz_targets/mrpd.rs"]
 mod mrpd;
+#[path = "../../../fuzz/fuzz_targets/netconf.rs"]
+mod netconf;
 #[path = "../../../fuzz/fuzz_targets/network.rs"]
 mod network;
 #[path = "../../../fuzz/fuzz_targets/plan.rs"]
@@ -110,6 +112,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("manifest", |input| manifest::fuzz(Input::of(input))),
         ("mrp", |input| mrp::fuzz(Input::of(input))),
         ("mrpd", |input| mrpd::fuzz(Input::of(input))),
+        ("netconf", |input| netconf::fuzz(Input::of(input))),
         ("network", |input| network::fuzz(Input::of(input))),
         ("plan", |input| plan::fuzz(Input::of(input))),
         ("protocol", |input| protocol::fuzz(Input::of(input))),

@@ -23,6 +23,7 @@ mod json;
 mod linux;
 mod module;
 mod port;
+pub mod push;
 mod xml;
 
 pub use linux::{
