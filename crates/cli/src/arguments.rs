@@ -106,6 +106,17 @@ The new directory has a description, C programs, a Makefile and a README. There 
   onbeat plan examples/04-tsn-ring --html plan.html
   ONBEAT_INTERFACE=eth0 ONBEAT_SYSTEM=tables/talker.channels ./program")]
     Plan(PlanArguments),
+    /// Writes what `plan --deploy` wrote to devices by NETCONF: to all of them or to none
+    #[command(after_help = "Examples:
+  onbeat plan cell --deploy told
+  onbeat deploy told --device br0=admin@192.0.2.7 --device br1=admin@192.0.2.8:830 --dry-run
+  onbeat deploy told --device br0=admin@192.0.2.7 --device br1=admin@192.0.2.8:830
+  onbeat deploy new --former told --device br0=admin@192.0.2.7 --key ~/.ssh/id_ed25519 --json
+
+Needs ncclient (Debian's python3-ncclient). Devices' host keys must be in ~/.ssh/known_hosts.
+Exits with 5 if a device cannot be reached or refuses, and all have what they had; with 3 if this
+is not so, or not known (docs/deployment.md).")]
+    Deploy(crate::netconf::DeployArguments),
     /// Runs a system, measures it and writes the report
     #[command(after_help = "Examples:
   onbeat run examples/01-two-hosts

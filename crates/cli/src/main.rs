@@ -19,6 +19,7 @@ mod lf;
 #[cfg(test)]
 mod manual;
 mod measure;
+mod netconf;
 mod network;
 mod new;
 mod noise;
@@ -50,6 +51,7 @@ fn main() -> std::process::ExitCode {
         Verb::New(new) => new::new(new),
         Verb::Check(check) => self::check(check),
         Verb::Plan(plan) => self::plan::plan(plan),
+        Verb::Deploy(deploy) => netconf::deploy(deploy),
         Verb::Run(run) => run::run(run),
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
