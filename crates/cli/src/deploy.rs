@@ -21,6 +21,8 @@ use std::process::Command;
 
 /// What the filtering database of a bridge has in its name.
 const FILTERING: &str = ".filtering";
+/// What the streams of a bridge have.
+const STREAMS: &str = ".streams";
 /// What the configuration of a node is called, behind its name.
 pub(crate) const CONFIGURATION: [&str; 2] = [".yang.json", ".yang.xml"];
 /// The configuration of ptp4l, and the arguments of phc2sys.
@@ -118,7 +120,9 @@ impl Told {
             }
         };
         let filtering = device.filtering.map(|filtering| (FILTERING, filtering));
-        for (part, instance) in [("", device.interfaces)].into_iter().chain(filtering) {
+        let streams = device.streams.map(|streams| (STREAMS, streams));
+        let all = [("", device.interfaces)].into_iter().chain(filtering).chain(streams);
+        for (part, instance) in all {
             for (extension, text) in CONFIGURATION.iter().zip([instance.json, instance.xml]) {
                 self.files.push((format!("{}{part}{extension}", device.name), text));
             }

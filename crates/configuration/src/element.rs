@@ -26,6 +26,8 @@ pub(crate) enum InstanceValue {
     Flag(bool),
     /// An `identityref`: the module that defines the identity, and its name.
     Identity(Module, &'static str),
+    /// A `leaf-list` of strings.
+    Leaves(Vec<String>),
     /// A `container`.
     Fields(Vec<Element>),
     /// A `list`: the nodes of each entry, keys first (RFC 7950 7.8.5).

@@ -12,7 +12,12 @@ struct Content<'a>(&'a Element);
 
 /// The data under one root.
 pub(crate) fn text(root: &Element) -> String {
-    let members = Members(None, std::slice::from_ref(root));
+    texts(std::slice::from_ref(root))
+}
+
+/// The data under several roots.
+pub(crate) fn texts(roots: &[Element]) -> String {
+    let members = Members(None, roots);
     let mut text = serde_json::to_string_pretty(&members).expect("names and values are plain JSON");
     text.push('\n');
     text
@@ -43,6 +48,7 @@ impl Serialize for Content<'_> {
             InstanceValue::Identity(module, name) => {
                 serializer.serialize_str(&qualified(*module, name))
             }
+            InstanceValue::Leaves(all) => serializer.collect_seq(all),
             InstanceValue::Fields(fields) => Members(within, fields).serialize(serializer),
             InstanceValue::List(entries) => {
                 serializer.collect_seq(entries.iter().map(|entry| Members(within, entry)))

@@ -4,7 +4,8 @@
 //!
 //! For each port: its interface; for each traffic class how frames are selected, with the idleSlope
 //! of credit-based shapers; the gate control list; for bridges also which priority belongs to which
-//! class. For each bridge: its filtering database, with an entry for each channel and each VLAN.
+//! class. For each bridge: its filtering database, with an entry for each channel and each VLAN; the
+//! ATS schedulers of asynchronous channels, and how their frames are known.
 //! Pure: the same plan gives the same text.
 //!
 //! For machines with Linux, [`Deployment::linux`] gives the same to iproute2, as far as that and
@@ -24,6 +25,7 @@ mod linux;
 mod module;
 mod port;
 pub mod push;
+mod streams;
 mod xml;
 
 pub use linux::{
@@ -36,6 +38,7 @@ use element::{Element, InstanceValue};
 use module::Module;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, NodeKind, System};
+use streams::Streams;
 
 /// Instance data in both encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +54,11 @@ impl Instance {
     fn of(root: &Element) -> Self {
         Self { json: json::text(root), xml: xml::text(root) }
     }
+
+    fn of_several(roots: &[Element]) -> Option<Self> {
+        let any = !roots.is_empty();
+        any.then(|| Self { json: json::texts(roots), xml: xml::config(roots) })
+    }
 }
 
 /// What one bridge or host is to be told.
@@ -65,6 +73,9 @@ pub struct Device {
     /// A bridge's filtering database: one element, `bridges`. It is for `edit-config`, in which the
     /// leaves are missing that every bridge has already. None if nothing is to be said.
     pub filtering: Option<Instance>,
+    /// A bridge's asynchronous channels: how it knows their frames, and their ATS schedulers. Several
+    /// elements, in XML within `config`. None if it has none.
+    pub streams: Option<Instance>,
     /// What the plan wants of the device and the configuration does not say, each for a person:
     /// names the port.
     pub unsaid: Vec<String>,
@@ -123,9 +134,10 @@ impl<'a> Deployment<'a> {
 fn device(all: &Deployment<'_>, id: NodeId) -> Result<Device, Inexpressible> {
     let system = all.system;
     let node = system.node(id);
-    let mut unsaid = Vec::new();
+    let streams = Streams::of(all, id);
+    let mut unsaid = streams.unsaid;
     let interfaces = node.ports.iter().map(|port| {
-        let interface = port::interface(all, *port)?;
+        let interface = port::interface(all, *port, streams.said.contains(port))?;
         unsaid.extend(interface.unsaid);
         Ok(interface.fields)
     });
@@ -138,5 +150,6 @@ fn device(all: &Deployment<'_>, id: NodeId) -> Result<Device, Inexpressible> {
     };
     let filtering = filtering.as_ref().map(Instance::of);
     let interfaces = Instance::of(&root);
-    Ok(Device { node: id, name: node.name.clone(), interfaces, filtering, unsaid })
+    let streams = Instance::of_several(&streams.roots);
+    Ok(Device { node: id, name: node.name.clone(), interfaces, filtering, streams, unsaid })
 }

@@ -17,6 +17,10 @@ pub(crate) enum Module {
     BridgeGates,
     /// 802.1Qdx-2024: credit-based shapers of bridge ports.
     BridgeShapers,
+    /// 802.1Qcz-2023: stream filters and ATS schedulers of bridges.
+    BridgeSchedulers,
+    /// 802.1CBcv-2021: stream identification.
+    StreamIdentification,
     /// 802.1DC-2024: interfaces that are no bridge ports.
     Interface,
     /// 802.1DC-2024: gates of these.
@@ -36,6 +40,8 @@ impl Module {
             Self::Gates => "ieee802-dot1q-sched",
             Self::BridgeGates => "ieee802-dot1q-sched-bridge",
             Self::BridgeShapers => "ieee802-dot1q-cbsa-bridge",
+            Self::BridgeSchedulers => "ieee802-dot1q-ats-bridge",
+            Self::StreamIdentification => "ieee802-dot1cb-stream-identification",
             Self::Interface => "ieee802-dot1dc-gfqos",
             Self::InterfaceGates => "ieee802-dot1dc-sched-if",
             Self::InterfaceShapers => "ieee802-dot1dc-cbsa-if",
@@ -52,6 +58,8 @@ impl Module {
             Self::Gates => "sched",
             Self::BridgeGates => "sched-bridge",
             Self::BridgeShapers => "cbsa-bridge",
+            Self::BridgeSchedulers => "ats-bridge",
+            Self::StreamIdentification => "dot1cb-sid",
             Self::Interface => "dot1dc",
             Self::InterfaceGates => "sched-if",
             Self::InterfaceShapers => "cbsa-if",

@@ -27,8 +27,12 @@ pub(crate) struct PortInterface {
     pub(crate) unsaid: Vec<String>,
 }
 
-/// The interface of a port.
-pub(crate) fn interface(all: &Deployment<'_>, id: PortId) -> Result<PortInterface, Inexpressible> {
+/// The interface of a port, of which other data have all schedulers or not.
+pub(crate) fn interface(
+    all: &Deployment<'_>,
+    id: PortId,
+    has_schedulers: bool,
+) -> Result<PortInterface, Inexpressible> {
     let Deployment { system, plan, .. } = all;
     let (port, label) = (system.port(id), system.port_label(id));
     let settings = plan.ports.get(id.index()).map_or(&port.settings, |planned| &planned.settings);
@@ -36,7 +40,7 @@ pub(crate) fn interface(all: &Deployment<'_>, id: PortId) -> Result<PortInterfac
     let ethernet = InstanceValue::Identity(Module::InterfaceTypes, "ethernetCsmacd");
     let mut fields =
         vec![field("name", InstanceValue::Text(port.name.clone())), field("type", ethernet)];
-    let mut unsaid = unsaid(&label, settings);
+    let mut unsaid = unsaid(&label, settings, has_schedulers);
     let limits = system.device_limits(port.node);
     match system.node(port.node).kind {
         NodeKind::Bridge(_) => {
@@ -118,8 +122,9 @@ fn shapers(module: Module, settings: &PortSettings) -> Option<Element> {
     Some(field("cbsa", InstanceValue::Fields(vec![table])))
 }
 
-/// What a port is to do that its interface does not say.
-pub(crate) fn unsaid(label: &str, settings: &PortSettings) -> Vec<String> {
+/// What a port is to do that its interface does not say, and nothing else if its schedulers are not
+/// said either.
+pub(crate) fn unsaid(label: &str, settings: &PortSettings, has_schedulers: bool) -> Vec<String> {
     let mut unsaid = Vec::new();
     let queues = |of: &dyn Fn(usize) -> bool| numbers((0..QUEUES).filter(|queue| of(*queue)));
     let preemptable = queues(&|queue| settings.preemptable & (1 << queue) != 0);
@@ -127,7 +132,7 @@ pub(crate) fn unsaid(label: &str, settings: &PortSettings) -> Vec<String> {
         unsaid.push(format!("{label}: frames of queues {preemptable} are preemptable"));
     }
     let asynchronous = queues(&|queue| settings.selection[queue] == Selection::Asynchronous);
-    if !asynchronous.is_empty() {
+    if !asynchronous.is_empty() && !has_schedulers {
         unsaid.push(format!("{label}: queues {asynchronous} have schedulers for their streams"));
     }
     // Gates of the standard always are (802.1Q-2022 8.6.8.4).

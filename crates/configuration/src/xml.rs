@@ -6,6 +6,9 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use std::io;
 
+/// The namespace of NETCONF's own elements (RFC 6241 3.1).
+const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+
 /// The data under one root.
 pub(crate) fn text(root: &Element) -> String {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
@@ -13,6 +16,12 @@ pub(crate) fn text(root: &Element) -> String {
     let mut text = String::from_utf8(writer.into_inner()).expect("text goes in, text comes out");
     text.push('\n');
     text
+}
+
+/// The data under several roots, in the element `config` of NETCONF: a document has one root.
+pub(crate) fn config(roots: &[Element]) -> String {
+    let all: String = roots.iter().map(text).collect();
+    format!("<config xmlns=\"{BASE}\">\n{all}</config>\n")
 }
 
 /// Writes a node that is within one of this module.
@@ -25,7 +34,7 @@ fn write(
     if within != Some(element.module) {
         start.push_attribute(("xmlns", &*element.module.namespace()));
     }
-    let leaf = match &element.value {
+    let text = match &element.value {
         InstanceValue::Text(text) => text.clone(),
         InstanceValue::Number(number) => number.to_string(),
         InstanceValue::Large(number) => number.to_string(),
@@ -35,6 +44,12 @@ fn write(
             start.push_attribute((&*format!("xmlns:{prefix}"), &*module.namespace()));
             format!("{prefix}:{name}")
         }
+        InstanceValue::Leaves(all) => {
+            for text in all {
+                leaf(writer, element, start.clone(), text)?;
+            }
+            return Ok(());
+        }
         InstanceValue::Fields(fields) => return nested(writer, element, start, fields),
         InstanceValue::List(entries) => {
             for entry in entries {
@@ -43,8 +58,17 @@ fn write(
             return Ok(());
         }
     };
+    leaf(writer, element, start, &text)
+}
+
+fn leaf(
+    writer: &mut Writer<Vec<u8>>,
+    element: &Element,
+    start: BytesStart<'_>,
+    text: &str,
+) -> io::Result<()> {
     writer.write_event(Event::Start(start))?;
-    writer.write_event(Event::Text(BytesText::new(&leaf)))?;
+    writer.write_event(Event::Text(BytesText::new(text)))?;
     writer.write_event(Event::End(BytesEnd::new(element.name)))
 }
 

@@ -183,7 +183,7 @@ fn port_unsaid(all: &Deployment<'_>, id: PortId, traffic: &Traffic) -> Vec<Strin
     let port = system.port(id);
     let settings = plan.ports.get(id.index()).map_or(&port.settings, |port| &port.settings);
     let label = system.port_label(id);
-    let mut unsaid = port::unsaid(&label, settings);
+    let mut unsaid = port::unsaid(&label, settings, false);
     let mut say = |what: String| unsaid.push(format!("{label}: {what}"));
     for priority in Classes::of(all, id).torn {
         say(format!("frames of priority {priority} are to be of more than one class"));

@@ -16,6 +16,8 @@ const NAMES: [&[&str]; 2] = [
         "ieee802-dot1q-sched",
         "ieee802-dot1q-sched-bridge",
         "ieee802-dot1q-cbsa-bridge",
+        "ieee802-dot1q-ats-bridge",
+        "ieee802-dot1cb-stream-identification",
         "iana-if-type",
     ],
     &[
