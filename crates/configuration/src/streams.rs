@@ -67,7 +67,7 @@ impl Streams {
 
 /// Whether only the queue of asynchronous channels has asynchronous shaping.
 fn is_of_channels(settings: &PortSettings) -> bool {
-    let own = usize::from(Class::Asynchronous.queue());
+    let own = Class::Asynchronous.queue();
     (0..).zip(&settings.selection).all(|(queue, of)| queue == own || *of != Selection::Asynchronous)
 }
 
