@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// The entries of a list that fit.
-fn only<'a>(list: &'a Value, fits: impl Fn(&&Value) -> bool) -> &'a Value {
+fn only(list: &Value, fits: impl Fn(&&Value) -> bool) -> &Value {
     let found: Vec<_> = list.as_array().expect("a list").iter().filter(fits).collect();
     assert_eq!(found.len(), 1, "{list}");
     found[0]
