@@ -58,6 +58,9 @@ fn every_verb_shows_the_schedulers_of_asynchronous_channels_or_counts_with_them(
     let read = |name: &str| std::fs::read_to_string(system.path().join(name)).expect(name);
     assert!(read("plan.html").contains("ATS schedulers"), "the page has them");
     assert!(read("told/s.yang.json").contains("asynchronous-traffic-shaping"));
+    let streams = read("told/s.streams.yang.json");
+    assert!(streams.contains("\"committed-information-rate\": \"704000\""), "{streams}");
+    assert!(streams.contains("\"committed-burst-size\": 5720"), "{streams}");
     let simulated = results(&["simulate", ".", "--repetitions", "3"], system.path(), 0);
     let flow = &simulated["flows"][0];
     assert_eq!((&flow["class"], &flow["queue"]), (&"Asynchronous".into(), &4.into()));
