@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The ends of a process share one [`queue`]. What they share among threads, the fill and the
-//! completion ring, is used without locks or for some tens of nanoseconds; no end ever waits for
-//! another that is at it, but leaves its part to whoever comes next.
+//! completion ring, is used without locks: an end that the scheduler stops amid an operation holds
+//! up no other.
 
 mod bpf;
 mod queue;
@@ -311,7 +311,6 @@ impl Drop for Talker {
 
 impl Listener {
     fn take(&mut self, into: &mut [u8]) -> Option<Arrival> {
-        self.queue.refill();
         let XdpDesc { addr, len, .. } = self.ring.pop()?;
         // A frame that is longer than the buffer is not taken for a shorter one.
         let length = if len as usize <= into.len() { len as usize } else { 0 };

@@ -2,7 +2,7 @@
 //! memory for frames, one fill and one completion ring. The kernel allows no second of any.
 
 use super::bpf::Program;
-use super::ring::{CHUNK, Frames, Returned, Ring};
+use super::ring::{CHUNK, Frames, Ring};
 use crate::bpf::Attachment;
 use crate::fork;
 use crate::interface::context::MAX_CHANNELS;
@@ -17,7 +17,7 @@ use rustix::net::xdp::{
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// How many frames wait for a reader when the options do not say it, and at most.
 const USUAL_BACKLOG: u32 = 16;
@@ -31,9 +31,6 @@ const USUAL_ENDS: u32 = 64;
 const SPARE_COPIED: u32 = 64;
 /// The same for a driver that receives into these chunks: its own ring is full of them.
 const SPARE_ZERO_COPY: u32 = 4_096;
-/// How often a channel operation tries to get at a ring that another end is using. That one needs
-/// it for less than a microsecond, unless it was interrupted: then it is not waited for.
-const TRIES: u32 = 200;
 /// For how long the kernel may take to let go of a queue that was closed just now.
 const LET_GO: u32 = 400;
 const PAUSE: Span = Span::from_us(2_500);
@@ -80,8 +77,7 @@ impl Room {
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) frames: Frames,
-    fill: Mutex<Ring<u64>>,
-    returned: Returned,
+    fill: Ring<u64>,
     completion: Ring<u64>,
     /// Which of the writers' chunks are free; these are the first ones.
     free: Box<[AtomicBool]>,
@@ -147,18 +143,6 @@ impl Slots {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Never blocks, never sleeps: tries a while, then does without.
-fn briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    for _ in 0..TRIES {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
-            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
-        }
-    }
-    None
 }
 
 /// Opens a queue of an interface, or joins in if this process has it open.
@@ -245,9 +229,8 @@ impl Queue {
             _ => Shared::new(interface.index, number, room, false).map_err(explain)?,
         };
         Ok(Self {
-            returned: Returned::new(shared.frames.range().1 / CHUNK),
             frames: shared.frames,
-            fill: Mutex::new(shared.fill),
+            fill: shared.fill,
             completion: shared.completion,
             free: (0..ends * WRITER_FRAMES).map(|_| AtomicBool::new(true)).collect(),
             readers: Slots::new(ends),
@@ -328,25 +311,11 @@ impl Queue {
         })
     }
 
-    /// Gives a chunk back for receiving. Real-time: bounded.
+    /// Gives the chunk around an address back for receiving. Real-time: without locks.
     pub(super) fn give_back(&self, address: u64) {
-        self.returned.push(address);
-        self.refill();
-    }
-
-    /// Puts chunks that were given back into the fill ring. When another end is at that just now
-    /// they stay for whoever comes next: every reader does, each time it looks for a frame.
-    /// Real-time: bounded.
-    pub(super) fn refill(&self) {
-        if self.returned.is_empty() {
-            return;
-        }
-        let Some(mut fill) = briefly(&self.fill) else { return };
-        for chunk in self.returned.take() {
-            // There is always room: the ring has as many entries as there are chunks.
-            fill.push(chunk);
-        }
-        if self.mode.zero_copy && fill.wants_wakeup() {
+        // There is always room: the ring has as many entries as there are chunks.
+        self.fill.push_shared(address / CHUNK * CHUNK);
+        if self.mode.zero_copy && self.fill.wants_wakeup() {
             wake_receiver(self.owner.as_fd());
         }
     }
@@ -397,11 +366,11 @@ impl Shared {
         // The kernel wants a ring for frames too; nothing is ever sent to it.
         sockopt::set_xdp_rx_ring_size(&owner, 1)?;
         let offsets = sockopt::xdp_mmap_offsets(&owner)?;
-        let mut fill = Ring::new(owner.as_fd(), &offsets.fr, fill_size, XDP_UMEM_PGOFF_FILL_RING)?;
+        let fill = Ring::new(owner.as_fd(), &offsets.fr, fill_size, XDP_UMEM_PGOFF_FILL_RING)?;
         let page = XDP_UMEM_PGOFF_COMPLETION_RING;
         let completion = Ring::new(owner.as_fd(), &offsets.cr, completion_size, page)?;
         for chunk in to_send..to_send + to_receive {
-            fill.push(u64::from(chunk) * CHUNK);
+            fill.push_shared(u64::from(chunk) * CHUNK);
         }
         let copy = if zero_copy { SocketAddrXdpFlags::XDP_ZEROCOPY } else { XDP_COPY };
         let flags = copy | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;

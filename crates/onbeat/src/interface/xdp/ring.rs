@@ -159,6 +159,43 @@ impl<T: Copy> Ring<T> {
 }
 
 impl Ring<u64> {
+    /// Where the entry of a position is, and the lap of that position, below [`CHUNK`]; before the
+    /// first lap an entry has 0.
+    fn place(&self, position: u32) -> (&AtomicU64, u64) {
+        // SAFETY: the entry is aligned and within the mapping, which lives as long as this.
+        let entry = unsafe { self.entry(position).cast().as_ref() };
+        (entry, (u64::from(position / self.entries) + 1) % CHUNK)
+    }
+
+    /// Puts a chunk into a fill ring that has room for all chunks, while other threads may do so
+    /// too. Without locks: a thread that is stopped in here holds up no other.
+    ///
+    /// An entry says in which lap it was written, in the bits of an address within its chunk, which
+    /// the kernel does not look at. So whoever finds an entry of this lap advances the producer for
+    /// the one who wrote it. One who was stopped writes nothing over a later entry, unless it slept
+    /// for exactly a multiple of 2,048 laps and the same chunk is there.
+    pub(super) fn push_shared(&self, chunk: u64) {
+        debug_assert_eq!(chunk % CHUNK, 0, "the begin of a chunk");
+        let producers = self.word(self.offsets.producer);
+        loop {
+            let producer = producers.load(Ordering::Acquire);
+            let (entry, lap) = self.place(producer);
+            let found = entry.load(Ordering::Acquire);
+            let is_free = (found + 1) % CHUNK == lap;
+            let (new, order) = (chunk | lap, Ordering::AcqRel);
+            let is_ours =
+                is_free && entry.compare_exchange(found, new, order, Ordering::Relaxed).is_ok();
+            if is_ours || found % CHUNK == lap {
+                let next = producer.wrapping_add(1);
+                // It fails when another thread has done it.
+                let _ = producers.compare_exchange(producer, next, order, Ordering::Relaxed);
+            }
+            if is_ours {
+                return;
+            }
+        }
+    }
+
     /// Takes an entry out, if there is one, while other threads may do so too: whoever advances the
     /// consumer has it. For a ring that is used in no other way.
     pub(super) fn pop_shared(&self) -> Option<u64> {
@@ -168,10 +205,9 @@ impl Ring<u64> {
             if consumer == self.word(self.offsets.producer).load(Ordering::Acquire) {
                 return None;
             }
-            // SAFETY: the entry is aligned and within the mapping. The kernel writes it again only
-            // after the consumer has advanced: then what is read here is not used.
-            let entry = unsafe { self.entry(consumer).cast::<AtomicU64>().as_ref() };
-            let value = entry.load(Ordering::Relaxed);
+            // The kernel writes it again only after the consumer has advanced: then what is read
+            // here is not used.
+            let value = self.place(consumer).0.load(Ordering::Relaxed);
             let next = consumer.wrapping_add(1);
             match consumers.compare_exchange(consumer, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(value),
@@ -181,46 +217,87 @@ impl Ring<u64> {
     }
 }
 
-/// Chunks that were read and are not in the fill ring yet: a list that any thread may add to at
-/// any time. An entry is a chunk's number plus one; 0 ends the list.
-#[derive(Debug)]
-pub(super) struct Returned {
-    first: AtomicU32,
-    next: Box<[AtomicU32]>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::os::fd::AsFd;
 
-impl Returned {
-    /// An empty list of so many chunks at most.
-    pub(super) fn new(chunks: u64) -> Self {
-        Self { first: AtomicU32::new(0), next: (0..chunks).map(|_| AtomicU32::new(0)).collect() }
+    const ENTRIES: u32 = 8;
+
+    /// A fill ring as the kernel lays one out, in memory that no kernel reads.
+    fn ring() -> Ring<u64> {
+        let file =
+            rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
+        rustix::fs::ftruncate(&file, 4_096).expect("as long");
+        let offsets = XdpRingOffset { producer: 0, consumer: 64, desc: 128, flags: None };
+        Ring::new(file.as_fd(), &offsets, ENTRIES, 0).expect("mapped")
     }
 
-    /// Adds the chunk around an address, which must not be in the list.
-    pub(super) fn push(&self, address: u64) {
-        let chunk = (address / CHUNK) as u32;
-        let mut first = self.first.load(Ordering::Relaxed);
-        loop {
-            self.next[chunk as usize].store(first, Ordering::Relaxed);
-            let new = chunk + 1;
-            match self.first.compare_exchange(first, new, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(other) => first = other,
+    /// What the kernel takes out: it masks the lap off.
+    fn taken(ring: &mut Ring<u64>) -> Option<u64> {
+        ring.pop().map(|entry| entry / CHUNK)
+    }
+
+    #[test]
+    fn chunks_come_out_in_the_order_in_which_they_were_put_in_for_any_number_of_laps() {
+        let mut ring = ring();
+        for lap in 0..3 * CHUNK {
+            for chunk in 0..u64::from(ENTRIES) {
+                ring.push_shared((chunk + lap) * CHUNK);
             }
+            for chunk in 0..u64::from(ENTRIES) {
+                assert_eq!(taken(&mut ring), Some(chunk + lap));
+            }
+            assert_eq!(taken(&mut ring), None);
         }
     }
 
-    /// Whether there is nothing in it.
-    pub(super) fn is_empty(&self) -> bool {
-        self.first.load(Ordering::Relaxed) == 0
+    #[test]
+    fn an_end_that_stops_before_it_has_told_of_its_chunk_holds_up_no_other() {
+        let mut ring = ring();
+        // It has the entry, and has been stopped.
+        let (entry, lap) = ring.place(0);
+        entry.store((5 * CHUNK) | lap, Ordering::Relaxed);
+        assert_eq!(taken(&mut ring), None);
+        ring.push_shared(6 * CHUNK);
+        assert_eq!([taken(&mut ring), taken(&mut ring)], [Some(5), Some(6)]);
+        assert_eq!(taken(&mut ring), None);
     }
 
-    /// Takes all of them out.
-    pub(super) fn take(&self) -> impl Iterator<Item = u64> {
-        let mut at = self.first.swap(0, Ordering::Acquire);
-        std::iter::from_fn(move || {
-            let chunk = at.checked_sub(1)?;
-            at = self.next[chunk as usize].load(Ordering::Relaxed);
-            Some(u64::from(chunk) * CHUNK)
-        })
+    #[test]
+    fn many_threads_that_give_chunks_back_lose_none_and_double_none() {
+        let ring = &ring();
+        let (chunks, threads) = (u64::from(ENTRIES), 4);
+        // What was taken out and is to be given back; each chunk is in here, in the ring, or with
+        // a thread between the two.
+        let (give, from) = std::sync::mpsc::channel();
+        let from = std::sync::Mutex::new(from);
+        (0..chunks).for_each(|chunk| ring.push_shared(chunk * CHUNK));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let next = from.lock().expect("no panic").recv();
+                        let Ok(chunk) = next else { return };
+                        ring.push_shared(chunk * CHUNK);
+                    }
+                });
+            }
+            for _ in 0..50_000 {
+                let entry = loop {
+                    match ring.pop_shared() {
+                        Some(entry) => break entry,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                give.send(entry / CHUNK).expect("threads are there");
+            }
+            drop(give);
+        });
+        let left: BTreeSet<u64> =
+            std::iter::from_fn(|| ring.pop_shared()).map(|e| e / CHUNK).collect();
+        assert_eq!(left.into_iter().collect::<Vec<_>>(), (0..chunks).collect::<Vec<_>>());
+        assert_eq!(ring.pop_shared(), None);
     }
 }
