@@ -41,8 +41,8 @@ pub fn choose_classes(system: &mut System) {
     let last = if by_protocol || srp::is_used(system) { 1 } else { ORDER.len() - 1 };
     let mut trial = system.clone();
     trial.run.reservation = ReservationMode::Plan;
-    let begin = |id: &ChannelId| Open { channel: *id, place: 0, last, most: last };
-    let mut choice = Choice { open: open.iter().map(begin).collect(), trial };
+    let begin = |id: &ChannelId| Open { channel: *id, place: 0, last };
+    let mut choice = Choice { open: open.iter().map(begin).collect(), trial, last };
     choice.apply();
     while choice.improve() {
         choice.apply();
@@ -64,8 +64,6 @@ struct Open {
     place: usize,
     /// The last place that it may have.
     last: usize,
-    /// The last place that it might have had from the beginning.
-    most: usize,
 }
 
 impl Open {
@@ -83,6 +81,8 @@ impl Open {
 struct Choice {
     trial: System,
     open: Vec<Open>,
+    /// The last place that any may have.
+    last: usize,
 }
 
 impl Choice {
@@ -103,9 +103,9 @@ impl Choice {
         }
         let found = self.open.clone();
         let mut all = vec![Vec::new()];
-        for open in &found {
+        for _ in &found {
             let longer = |places: Vec<usize>| {
-                (0..=open.most).map(move |place| [&places[..], &[place]].concat())
+                (0..=self.last).map(move |place| [&places[..], &[place]].concat())
             };
             all = all.into_iter().flat_map(longer).collect();
         }
