@@ -140,6 +140,9 @@ impl Pair {
         std::fs::create_dir_all(path.join(".ssh")).expect("a directory");
         // Where sshd gives up its rights; its package makes it when the service starts.
         std::fs::create_dir_all("/run/sshd").expect("a directory");
+        // Whatever HOME says, netconfd wants this one in the superuser's; of two servers that make
+        // it at once one gives up.
+        std::fs::create_dir_all("/root/.yuma").expect("a directory");
         let ports = [free_port(), free_port()];
         let mut servers = Vec::new();
         for at in 0..2 {
