@@ -10,13 +10,13 @@ use onbeat::interface::{
 use onbeat_model::record::flag;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets};
-use onbeat_runtime::channel_io::{ChannelError, Timeout};
+use onbeat_runtime::channel_io::{ChannelError, ChannelIo, Timeout};
 use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::queue::CAPACITY;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::MIN_FRAME;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const SIZE: Octets = Octets::new(8);
 
@@ -122,6 +122,7 @@ fn whichever_side_begins_first_every_round_is_a_meeting() {
         };
         let first = side("talker", &left, "forth", "back");
         let late = (side("listener", &right, "back", "forth"), head_start_ms);
+        let done = AtomicU32::new(0);
         let meet =
             |((mut writer, mut reader), pause): ((context::Talker, context::Listener), u64)| {
                 std::thread::sleep(std::time::Duration::from_millis(pause));
@@ -130,6 +131,15 @@ fn whichever_side_begins_first_every_round_is_a_meeting() {
                     rendezvous(&mut writer, &round.to_le_bytes(), &mut reader, &mut other)
                         .expect("a meeting");
                     assert_eq!(u64::from_le_bytes(other), round, "head start {head_start_ms} ms");
+                }
+                done.fetch_add(1, Ordering::AcqRel);
+                // To whom the last message came late needs the other one's word once more.
+                while done.load(Ordering::Acquire) < 2 {
+                    let soon = writer.io_mut().now().expect("the time").local + Span::from_ms(20);
+                    writer.io_mut().limit(soon);
+                    reader.io_mut().limit(soon);
+                    let over = rendezvous(&mut writer, &[0xff; 8], &mut reader, &mut [0; 8]);
+                    assert!(matches!(over, Ok(_) | Err(ChannelError::TimedOut)), "{over:?}");
                 }
             };
         std::thread::scope(|scope| {
