@@ -18,6 +18,7 @@ fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
         stream_id: pdu.stream_id,
         vlan: 2,
         pcp: 3,
+        replicated: false,
         size: Octets::new(size as u32),
         integrity: Default::default(),
         talker_address: None,

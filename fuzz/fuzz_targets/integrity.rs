@@ -22,6 +22,7 @@ fn parameters(integrity: Integrity) -> ChannelParameters {
         stream_id: StreamId(7),
         vlan: 2,
         pcp: 3,
+        replicated: false,
         size: Octets::new(SIZE as u32),
         integrity,
         talker_address: None,

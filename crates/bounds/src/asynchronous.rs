@@ -81,6 +81,16 @@ pub(crate) fn schedulers(
     all
 }
 
+/// The error for a channel whose paths join: what comes by two of them keeps to no bucket.
+pub(crate) fn replicated(channel: &Channel) -> Diagnostic {
+    let message = format!(
+        "channel `{}` of class asynchronous is replicated: ATS schedulers are planned for one path",
+        channel.name
+    );
+    let help = "use class A or B, or remove `paths` and `disjoint_paths`";
+    Diagnostic::error(codes::REPLICATION, message, channel.origin, "is replicated").help(help)
+}
+
 /// The error for a queue that the description shapes by credit.
 pub(crate) fn shaped_by_credit(system: &System, port: PortId, channel: &Channel) -> Diagnostic {
     let queue = Class::Asynchronous.queue();

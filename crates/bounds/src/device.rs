@@ -8,6 +8,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
 use onbeat_model::system::{BEST_EFFORT_QUEUE, CONTROL_QUEUE, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::{NetTime, Span};
+use std::collections::BTreeSet;
 
 /// What is asked of a device, what it has instead, and what to do.
 struct Excess {
@@ -86,6 +87,10 @@ fn of_node(system: &System, plan: &Plan, id: NodeId, limits: &DeviceLimits) -> V
     {
         found.push(excess("cuts through", "does not", "remove `cut_through`"));
     }
+    if limits.elimination == Some(false) && paths_join(system, plan, id) {
+        let help = "let the paths join at another bridge";
+        found.push(excess("eliminates duplicates of replicated frames", "does not", help));
+    }
     let gates = |port: &PortId| &plan.ports[port.index()].settings.gates;
     let entries: usize = node.ports.iter().flat_map(gates).map(|list| kept(list).len()).sum();
     if let Some(most) = limits.shared_list_max.filter(|most| entries > *most) {
@@ -94,6 +99,17 @@ fn of_node(system: &System, plan: &Plan, id: NodeId, limits: &DeviceLimits) -> V
         found.push(excess(asks, format!("takes at most {most}"), help));
     }
     found
+}
+
+/// Whether frames of a channel or stream come to a port of a bridge by several ports.
+fn paths_join(system: &System, plan: &Plan, id: NodeId) -> bool {
+    let join = |paths: &[Vec<PortId>]| {
+        let steps = paths.iter().flat_map(|path| path.windows(2)).map(|pair| (pair[1], pair[0]));
+        let here: BTreeSet<_> = steps.filter(|(to, _)| system.port(*to).node == id).collect();
+        here.iter().zip(here.iter().skip(1)).any(|(one, other)| one.0 == other.0)
+    };
+    plan.channels.iter().any(|planned| join(&planned.paths))
+        || plan.streams.iter().flat_map(|planned| &planned.paths).any(|paths| join(paths))
 }
 
 fn of_port(

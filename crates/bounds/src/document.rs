@@ -133,8 +133,11 @@ pub struct SchedulerDocument {
 pub struct ListenerDocument {
     /// The host.
     pub host: String,
-    /// Egress ports on the path, as `node.port`.
+    /// Egress ports on the path, as `node.port`; of a replicated channel, on the first one.
     pub path: Vec<String>,
+    /// The same of all paths of a replicated channel; left out of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<Vec<String>>,
     /// Capture to receipt at most; null without a reservation.
     pub bound_ns: Option<i64>,
     /// Capture to receipt at least; null without a reservation. Jitter is at most the difference.
@@ -402,6 +405,10 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
             ListenerDocument {
                 host: system.node(*listener).name.clone(),
                 path: labels(system, &planned.paths[at]),
+                paths: match channel.paths.is_replicated() {
+                    true => planned.paths.iter().map(|path| labels(system, path)).collect(),
+                    false => Vec::new(),
+                },
                 bound_ns: bound.map(|b| b.total().as_ns()),
                 best_ns: bound.map(|b| b.best.as_ns()),
                 terms: terms(bound),

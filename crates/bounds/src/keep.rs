@@ -32,6 +32,9 @@ impl KeptPlan {
         let earlier: HashMap<&str, &ChannelDocument> =
             earlier.channels.iter().map(|channel| (channel.name.as_str(), channel)).collect();
         let kept = |channel: &Channel| {
+            if channel.paths.is_replicated() {
+                return None;
+            }
             let earlier = earlier.get(channel.name.as_str())?;
             let path = |listener: &NodeId| {
                 let host = &system.node(*listener).name;
@@ -85,6 +88,10 @@ impl KeptPlan {
     pub(crate) fn restore(&self, system: &System, channels: &[Channel], paths: &mut [Vec<Path>]) {
         for ((channel, kept), paths) in channels.iter().zip(&self.0).zip(paths) {
             let Some(kept) = kept else { continue };
+            // Only one path per listener was a choice.
+            if !channel.paths.is_free() || kept.paths.len() != channel.listeners.len() {
+                continue;
+            }
             let ends = channel.listeners.iter().zip(kept.paths.iter().zip(&*paths));
             let is_late = |(to, (kept, now)): (&NodeId, (&Path, &Path))| {
                 let [kept, now] = [kept, now].map(|p| load_aware::least(system, channel, *to, p));

@@ -203,6 +203,7 @@ impl Planner {
             let is_elsewhere = |port: &PortId| {
                 let system = &self.system;
                 system.routing == Routing::LoadAware
+                    && channel.paths.is_free()
                     && load_aware::is_between_bridges(system, *port)
             };
             let Some(port) = refused.port.filter(is_elsewhere) else { break };

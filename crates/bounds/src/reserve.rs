@@ -18,8 +18,7 @@ const NAMED_MAX: usize = 8;
 
 /// One frame per interval, as it is on the wire (802.1Q-2018 34.4), rounded up.
 pub(crate) fn true_rate(channel: &Channel) -> BitRate {
-    let bits =
-        u128::from(frame::on_wire(frame::of_channel(channel.stream_data_length())).get()) * 8;
+    let bits = u128::from(frame::on_wire(channel.frame()).get()) * 8;
     let interval_ns = channel.interval.as_ns() as u128;
     let bps = (bits * 1_000_000_000).div_ceil(interval_ns);
     BitRate::from_bps(u64::try_from(bps).expect("a frame each nanosecond fits"))
@@ -49,7 +48,7 @@ fn tspec_rate(channel: &Channel) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
     let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
     let frames = interval_ns.div_ceil(period_ns).max(1);
-    let frame = frame::of_channel(channel.stream_data_length());
+    let frame = channel.frame();
     reservation::tspec_rate(frame, frames, interval, Octets::default())
 }
 
@@ -57,7 +56,7 @@ fn tspec_rate(channel: &Channel) -> BitRate {
 /// `real` with an octet more for each.
 fn msrp_rate(channel: &Channel, real: BitRate) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
-    let frame = frame::of_channel(channel.stream_data_length());
+    let frame = channel.frame();
     let rate = |frames| reservation::tspec_rate(frame, frames, interval, MSRP_MARGIN);
     let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
     let mut frames = interval_ns.div_ceil(period_ns).max(1);
@@ -175,6 +174,9 @@ fn shape(
     planned: &mut ChannelPlan,
     ports: &mut [PortPlan],
 ) -> Vec<Diagnostic> {
+    if channel.paths.is_replicated() {
+        return vec![asynchronous::replicated(channel)];
+    }
     planned.schedulers = asynchronous::schedulers(system, channel, &planned.paths);
     let of_talker = asynchronous::talker_rate(system, channel);
     planned.reserved_rate = of_talker;

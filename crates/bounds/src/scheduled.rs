@@ -170,7 +170,7 @@ fn gate_step(system: &System, node: NodeId) -> Span {
 
 /// For how long the gate of a port is open for one frame.
 pub(crate) fn window(system: &System, channel: &Channel, port: PortId) -> Span {
-    let octets = frame::of_channel(channel.stream_data_length());
+    let octets = channel.frame();
     let (rate, node) = (system.link_of(port).rate, system.port(port).node);
     let window = by_clock(rate.time_for(frame::on_wire(octets)), &system.node(node).clock);
     let (window, step) = (window + steering(system, node), gate_step(system, node).as_ns());
@@ -179,7 +179,7 @@ pub(crate) fn window(system: &System, channel: &Channel, port: PortId) -> Span {
 
 /// A channel, as the synthesis sees it: from its launch time on.
 fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFlow {
-    let octets = frame::of_channel(channel.stream_data_length());
+    let octets = channel.frame();
     let tree = planned.tree_ports();
     let places: HashMap<PortId, usize> =
         tree.iter().enumerate().map(|(at, port)| (*port, at)).collect();
@@ -598,6 +598,11 @@ pub(crate) fn hindrance(
         let message = format!("scheduled channel `{name}`: MSRP reserves no windows of gates");
         return refuse(message, "is scheduled", "use class A, or `reservation = \"plan\"`");
     }
+    if channel.paths.is_replicated() {
+        let message = format!("scheduled channel `{name}`: windows are planned for one path");
+        let help = "use class A or B, or remove `paths` and `disjoint_paths`";
+        return refuse(message, "is replicated", help);
+    }
     let has_gates = |port: &&PortId| !system.port(**port).settings.gates.is_empty();
     let tree = planned.tree_ports();
     if let Some(port) = tree.iter().find(has_gates) {
@@ -818,7 +823,7 @@ fn bound(
     listener: NodeId,
     path: &[PortId],
 ) -> Bound {
-    let octets = frame::of_channel(channel.stream_data_length());
+    let octets = channel.frame();
     let [from, to] = [channel.talker, listener].map(|id| system.node(id));
     let (sends, receives) = (host(system, channel.talker), host(system, listener));
     let mut terms = Vec::new();

@@ -10,7 +10,6 @@ use onbeat_model::reservation::{
 use onbeat_model::system::{
     Channel, ChannelId, Class, NodeId, NodeKind, PortId, ReservationMode, System,
 };
-use onbeat_model::units::frame;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether hosts and bridges reserve.
@@ -43,6 +42,15 @@ fn classes(system: &System, protected: &[ChannelId]) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     let first = [Class::A, Class::B].map(|class| channels().find(|c| c.class == class));
     for channel in channels() {
+        if channel.paths.is_replicated() {
+            let text = format!(
+                "channel `{}` is replicated: the protocol reserves one path per listener",
+                channel.name,
+            );
+            let help = "let the plan reserve (`reservation = \"plan\"`), or remove `paths` and \
+                        `disjoint_paths`";
+            errors.push(hindrance(text, channel.origin, help));
+        }
         if channel.class == Class::Asynchronous {
             let text = format!(
                 "channel `{}` is of class asynchronous: the protocol reserves for classes A and B",
@@ -88,7 +96,7 @@ fn classes(system: &System, protected: &[ChannelId]) -> Vec<Diagnostic> {
 fn too_frequent(system: &System, plan: &Plan, id: ChannelId) -> Option<Diagnostic> {
     let channel = system.channel(id);
     let interval = channel.class.measurement_interval()?;
-    let frame = frame::of_channel(channel.stream_data_length());
+    let frame = channel.frame();
     let frames = interval_frames(plan.channel(id).reserved_rate, frame, interval, MSRP_MARGIN);
     let text = format!(
         "channel `{}` needs {frames} frames in {interval}: the protocol can say up to {}",

@@ -237,6 +237,7 @@ pub(crate) unsafe fn declare(
             pcp: if channel.pcp == 0 { class.default_pcp() } else { channel.pcp },
             size: Octets::new(channel.size),
             integrity,
+            replicated: false,
             talker_address: None,
             interval,
             tolerance: rate_tolerance(interval, channel.burst),

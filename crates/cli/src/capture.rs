@@ -52,6 +52,7 @@ struct Identity {
     talker: NodeId,
     vlan: u16,
     pcp: u8,
+    replicated: bool,
 }
 
 impl<'a, W: Write> Capture<'a, W> {
@@ -106,6 +107,7 @@ impl<'a, W: Write> Capture<'a, W> {
             source: mac_of(self.system, identity.talker),
             vlan: identity.vlan,
             pcp: identity.pcp,
+            r_tag: identity.replicated.then_some(sent.sequence as u16),
             number: sent.sequence as u16,
             instance: 1,
             uncertain: false,
@@ -113,12 +115,13 @@ impl<'a, W: Write> Capture<'a, W> {
             timestamp: capture.as_ns() as u32,
             meeting: 0,
         };
+        let before = header.unit_at() + wire::STREAM_HEADER;
         let (length, integrity) = match sent.flow {
             FlowRef::Channel(id) => {
                 let channel = self.system.channel(id);
                 (channel.size.get() as usize, channel.integrity)
             }
-            _ => (without_fcs(sent.octets).saturating_sub(wire::HEADERS), Integrity::None),
+            _ => (without_fcs(sent.octets).saturating_sub(before), Integrity::None),
         };
         let keys = || KeyRing::of_runs().of_stream(identity.stream_id, identity.destination);
         let keys = (integrity == Integrity::Authenticated).then(keys);
@@ -158,6 +161,7 @@ fn of_channel(system: &System, id: ChannelId) -> Identity {
         talker: channel.talker,
         vlan: channel.vlan,
         pcp: channel.pcp,
+        replicated: channel.paths.is_replicated(),
     }
 }
 
@@ -191,7 +195,8 @@ fn streams(system: &System) -> Vec<Identity> {
             }
         };
         let (talker, vlan, pcp) = (stream.talker, stream.vlan, stream.pcp);
-        Identity { destination, stream_id, talker, vlan, pcp }
+        let replicated = stream.paths.is_replicated();
+        Identity { destination, stream_id, talker, vlan, pcp, replicated }
     });
     identities.collect()
 }

@@ -75,6 +75,7 @@ mod noise;
 mod recording;
 mod refusals;
 mod rendezvous;
+mod replication;
 mod sanitizers;
 mod sim;
 mod simulate;

@@ -74,7 +74,7 @@ impl Users {
             channels.filter(|(_, channel)| may(channel.talker)).map(|(planned, channel)| {
                 let queue = channel.class.queue();
                 let queue = if planned.protected { queue } else { BEST_EFFORT_QUEUE };
-                (channel.pcp, queue, frame::of_channel(channel.stream_data_length()))
+                (channel.pcp, queue, channel.frame())
             });
         let streams = leaving.streams(port).iter().map(|id| &system.streams[id.index()]);
         let streams = streams.filter(|stream| may(stream.talker));

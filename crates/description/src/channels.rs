@@ -4,7 +4,8 @@ use super::fields::{Fields, NS, US};
 use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
-use super::{At, Manifest, Sink, codes, limits, raw};
+use super::paths::{PathKeys, Topology};
+use super::{At, Manifest, Sink, codes, limits, paths, raw};
 use crate::manifest::Rate;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
 use onbeat_model::integrity::Integrity;
@@ -48,7 +49,7 @@ struct Taken {
 pub(super) fn check(
     entries: &[Entry<raw::Channel>],
     manifest: Option<Manifest>,
-    nodes: &Nodes,
+    network: Topology<'_>,
     sink: &mut Sink,
 ) -> Channels {
     let names = Names::new("channel");
@@ -68,7 +69,7 @@ pub(super) fn check(
         let mut fields = Fields::new(entry, "channel", &entry.raw.name, sink);
         fields.need("name", &entry.raw.name);
         let attributes = attributes(&mut fields, manifest.as_ref(), in_manifest.copied());
-        let (channel, known) = channel(&mut fields, attributes, nodes, &mut taken);
+        let (channel, known) = channel(&mut fields, attributes, network, &mut taken);
         channels.list.push(channel);
         channels.ends_known.push(known);
     }
@@ -248,11 +249,11 @@ fn same<T: Copy + PartialEq>(
 fn channel(
     fields: &mut Fields<'_, raw::Channel>,
     attributes: Attributes,
-    nodes: &Nodes,
+    network: Topology<'_>,
     taken: &mut Taken,
 ) -> (Channel, bool) {
     let raw = &fields.entry.raw;
-    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, nodes);
+    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, network.nodes);
     let at_name = raw.name.as_ref().map_or(fields.entry.at, |n| n.at);
     if let Some(stream) = attributes.stream_id {
         let first = taken.streams.insert(stream.value, stream.at);
@@ -268,11 +269,16 @@ fn channel(
         let first = taken.destinations.insert(destination.value, destination.at);
         let text = format!("duplicate destination {}", destination.value);
         report_taken(fields, codes::DUPLICATE_DESTINATION, &text, destination.at, first);
-        check_destination(fields, destination, listeners.as_deref(), nodes);
+        check_destination(fields, destination, listeners.as_deref(), network.nodes);
     }
     let integrity = raw.integrity.map_or(Integrity::None, |p| p.value);
     let talker_address = talker_address(fields);
     let most = i64::from(frame::MAX_CHANNEL_PAYLOAD.get() - integrity.trailer().get());
+    let keys =
+        PathKeys { paths: &raw.paths, disjoint_paths: &raw.disjoint_paths, history: &raw.history };
+    let paths = paths::check(fields, &keys, network, talker, listeners.as_deref());
+    let r_tag = if paths.is_replicated() { frame::R_TAG.get() } else { 0 };
+    let most = most - i64::from(r_tag);
     let size = fields.int(codes::PAYLOAD_SIZE, ("size", &attributes.size), 1..=most);
     let class = attributes.class.map_or(Some(Class::A), |c| c.value);
     if class.is_none() {
@@ -303,6 +309,7 @@ fn channel(
         burst: burst.unwrap_or(1) as u32,
         talker: talker.unwrap_or(NodeId(0)),
         listeners: listeners.unwrap_or_default(),
+        paths,
         fixed_delay: delay.unwrap_or(class.fixed_delay()),
         reserve: raw.reserve.as_ref().is_none_or(|r| r.value),
         vlan: vlan.unwrap_or(VLAN_DEFAULT) as u16,

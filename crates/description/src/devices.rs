@@ -65,6 +65,7 @@ fn device_limits(fields: &mut Fields<'_, raw::Device>) -> DeviceLimits {
         cut_through: flag(&raw.cut_through),
         preemption: flag(&raw.preemption),
         asynchronous: flag(&raw.asynchronous),
+        elimination: flag(&raw.elimination),
     };
     own.or(raw.base.as_ref().map_or(DeviceLimits::UNKNOWN, |base| base.value.limits()))
 }

@@ -104,7 +104,8 @@ fn check(
     ports::check(&tables.ports, &port_names, &nodes, &mut ports, &links, sink);
     let synchronisation = tables.synchronisation.as_ref();
     let synchronisation = synchronisation.and_then(|it| rest::synchronisation(it, &nodes, sink));
-    let channels = channels::check(&tables.channels, manifest, &nodes, sink);
+    let topology = paths::Topology { nodes: &nodes, ports: &ports };
+    let channels = channels::check(&tables.channels, manifest, topology, sink);
     let network = streams::Infrastructure { nodes: &nodes, ports: &ports, channels: &channels };
     let mut traces = trace::Traces::new(&mut *read, sources);
     let streams = streams::check(&tables.streams, &network, &mut traces, sink);

@@ -1,45 +1,67 @@
-//! Paths that a stream must take.
+//! Paths that a stream or channel must take.
 
 use super::fields::Fields;
-use super::streams::Infrastructure;
+use super::nodes::Nodes;
 use super::{At, codes, limits, raw};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
-use onbeat_model::system::{NodeId, NodeKind};
+use onbeat_model::stream::PathRequest;
+use onbeat_model::system::{NodeId, NodeKind, Port};
 
-/// How many sequence numbers back a duplicate is recognised: enough for paths that differ by some
-/// frames. 802.1CB-2017 10.4.1.6 (frerSeqRcvyHistoryLength) starts from 2.
-const HISTORY_DEFAULT: i64 = 64;
+/// The keys of a table that say which paths frames take.
+pub(super) struct PathKeys<'a> {
+    pub(super) paths: &'a Option<At<raw::Paths>>,
+    pub(super) disjoint_paths: &'a Option<At<i64>>,
+    pub(super) history: &'a Option<At<i64>>,
+}
 
-/// The paths of a stream and how far back its duplicates are recognised; 0 where there are none.
-pub(super) fn check(
-    fields: &mut Fields<'_, raw::Stream>,
-    network: &Infrastructure<'_>,
+/// Nodes and ports, for neighbours.
+#[derive(Clone, Copy)]
+pub(super) struct Topology<'a> {
+    pub(super) nodes: &'a Nodes,
+    pub(super) ports: &'a [Port],
+}
+
+/// Which paths a stream or channel asks for.
+pub(super) fn check<R>(
+    fields: &mut Fields<'_, R>,
+    keys: &PathKeys<'_>,
+    network: Topology<'_>,
     talker: Option<NodeId>,
     listeners: Option<&[NodeId]>,
-) -> (Vec<Vec<NodeId>>, u32) {
-    let raw = &fields.entry.raw;
-    let mut paths = Vec::new();
-    if let Some(written) = &raw.paths {
-        let listener = match listeners {
-            Some([one]) => Some(*one),
-            Some(several) => {
-                let text = format!("it has paths, but {} listeners", several.len());
-                let help = "make one stream per listener: only a stream to one listener has paths";
-                fields.error(codes::WAY, &text, written.at, "these paths", help);
-                None
-            }
-            None => None,
-        };
-        paths = read(fields, network, written);
+) -> PathRequest {
+    let mut along = Vec::new();
+    if let (Some(paths), Some(_)) = (keys.paths, keys.disjoint_paths) {
+        let help = "give `disjoint_paths` to let the plan find paths, or name them in `paths`";
+        let text = "both `paths` and `disjoint_paths` are given";
+        fields.error(codes::BOTH_KEYS, text, paths.at, "these paths", help);
+    }
+    let at = keys.paths.as_ref().map(|key| key.at);
+    let at = at.or(keys.disjoint_paths.map(|key| key.at));
+    let listener = match (listeners, at) {
+        (Some([one]), _) => Some(*one),
+        (Some(several), Some(at)) => {
+            let text = format!("it has paths, but {} listeners", several.len());
+            let help = "only what has one listener can have paths: make one of these per listener";
+            fields.error(codes::WAY, &text, at, "this key", help);
+            None
+        }
+        _ => None,
+    };
+    if let Some(written) = keys.paths {
+        let read = read(fields, network, written);
         if let (Some(talker), Some(listener)) = (talker, listener) {
-            for (bridges, at) in &paths {
+            for (bridges, at) in &read {
                 check_links(fields, network, talker, bridges, listener, *at);
             }
         }
+        along = read.into_iter().map(|(bridges, _)| bridges).collect();
     }
-    let count = raw.paths.as_ref().map_or(0, |paths| paths.value.len());
-    if let (Some(At { at, .. }), 0..=1) = (raw.history, count) {
-        let help = "remove `history`, or give two `paths`";
+    let disjoint = ("disjoint_paths", keys.disjoint_paths);
+    let disjoint = fields.int(codes::OUT_OF_RANGE, disjoint, 2..=limits::DISJOINT_PATHS);
+    let named = keys.paths.as_ref().map_or(0, |paths| paths.value.len());
+    let is_replicated = named > 1 || keys.disjoint_paths.is_some();
+    if let (Some(At { at, .. }), false) = (*keys.history, is_replicated) {
+        let help = "remove `history`, or give two `paths`, or `disjoint_paths`";
         fields.error(
             codes::WAY,
             "`history` applies to two or more paths only",
@@ -48,15 +70,16 @@ pub(super) fn check(
             help,
         );
     }
-    let history = fields.int(codes::OUT_OF_RANGE, ("history", &raw.history), 2..=limits::HISTORY);
-    let history = if count < 2 { 0 } else { history.unwrap_or(HISTORY_DEFAULT) };
-    (paths.into_iter().map(|(bridges, _)| bridges).collect(), history as u32)
+    let history = fields.int(codes::OUT_OF_RANGE, ("history", keys.history), 2..=limits::HISTORY);
+    let history = history.map_or(PathRequest::HISTORY, |history| history as u32);
+    let history = if is_replicated { history } else { 0 };
+    PathRequest { along, disjoint: disjoint.unwrap_or(0) as u32, history }
 }
 
 /// The bridges of each path that can be read, and where it is written.
-fn read(
-    fields: &mut Fields<'_, raw::Stream>,
-    network: &Infrastructure<'_>,
+fn read<R>(
+    fields: &mut Fields<'_, R>,
+    network: Topology<'_>,
     written: &At<raw::Paths>,
 ) -> Vec<(Vec<NodeId>, Origin)> {
     let mut paths: Vec<(Vec<NodeId>, Origin)> = Vec::new();
@@ -86,9 +109,9 @@ fn read(
     paths
 }
 
-fn bridge(
-    fields: &mut Fields<'_, raw::Stream>,
-    network: &Infrastructure<'_>,
+fn bridge<R>(
+    fields: &mut Fields<'_, R>,
+    network: Topology<'_>,
     name: &At<String>,
 ) -> Option<NodeId> {
     let id = network.nodes.names.find(codes::UNKNOWN_NODE, name, fields.sink)?;
@@ -105,9 +128,9 @@ fn bridge(
 }
 
 /// Reports the first two neighbours on a way that no link joins.
-fn check_links(
-    fields: &mut Fields<'_, raw::Stream>,
-    network: &Infrastructure<'_>,
+fn check_links<R>(
+    fields: &mut Fields<'_, R>,
+    network: Topology<'_>,
     talker: NodeId,
     bridges: &[NodeId],
     listener: NodeId,

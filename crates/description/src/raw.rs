@@ -286,6 +286,8 @@ pub(super) struct Device {
     pub(super) preemption: Option<At<bool>>,
     /// Whether there is asynchronous traffic shaping.
     pub(super) asynchronous: Option<At<bool>>,
+    /// Whether a bridge eliminates duplicates of replicated frames (802.1CB).
+    pub(super) elimination: Option<At<bool>>,
 }
 
 /// An end station. It has exactly one link.
@@ -490,6 +492,10 @@ pub(super) struct Stream {
     /// Paths that it must take, each the bridges between talker and listener; with two or more its
     /// frames are replicated. The shortest path by default.
     pub(super) paths: Option<At<Paths>>,
+    /// Its frames are replicated over so many paths that the plan finds, without a common bridge
+    /// in between. Give this or `paths`.
+    #[schemars(range(min = 2, max = limits::DISJOINT_PATHS))]
+    pub(super) disjoint_paths: Option<At<i64>>,
     /// With two or more paths, how many sequence numbers back a duplicate is recognised; 64 by
     /// default.
     #[schemars(range(min = 2, max = limits::HISTORY))]
@@ -604,6 +610,17 @@ pub(super) struct Channel {
     /// The hosts that read.
     #[schemars(required)]
     pub(super) listeners: Option<At<Vec<At<String>>>>,
+    /// Paths that it must take, each the bridges between talker and listener; with two or more its
+    /// frames are replicated. The plan's choice by default.
+    pub(super) paths: Option<At<Paths>>,
+    /// Its frames are replicated over so many paths that the plan finds, without a common bridge
+    /// in between. Give this or `paths`.
+    #[schemars(range(min = 2, max = limits::DISJOINT_PATHS))]
+    pub(super) disjoint_paths: Option<At<i64>>,
+    /// With two or more paths, how many sequence numbers back a duplicate is recognised; 64 by
+    /// default.
+    #[schemars(range(min = 2, max = limits::HISTORY))]
+    pub(super) history: Option<At<i64>>,
     /// Capture to wake-up of `write_wait` and `read_wait`, in microseconds; the class's by
     /// default: A 2000, B 50000, scheduled 100.
     #[schemars(range(min = 1, max = DELAY_NS / 1_000))]

@@ -5,6 +5,7 @@ use super::fields::{Fields, Key, NS, US};
 use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
+use super::paths::{PathKeys, Topology};
 use super::trace::Traces;
 use super::{At, Sink, codes, limits, paths, raw, source};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
@@ -84,7 +85,10 @@ fn stream(
     let longest = source.as_ref().map(|(frame, _)| frame[1]);
     let regulator = raw.regulator.as_ref().and_then(|r| regulator(fields, r, longest));
     let policing = raw.policing.as_ref().map(|p| policing(fields, p, longest));
-    let (paths, history) = paths::check(fields, network, talker, listeners.as_deref());
+    let keys =
+        PathKeys { paths: &raw.paths, disjoint_paths: &raw.disjoint_paths, history: &raw.history };
+    let topology = Topology { nodes: network.nodes, ports: network.ports };
+    let paths = paths::check(fields, &keys, topology, talker, listeners.as_deref());
     let deadline = ("deadline_us", &raw.deadline_us);
     let deadline = fields.time(codes::DURATION, deadline, US, Span::from_us(1)..=limits::DURATION);
     let (frame, source) = source?;
@@ -102,7 +106,6 @@ fn stream(
         regulator,
         policing,
         paths,
-        history,
         deadline,
         origin: raw.name.as_ref().map_or(fields.entry.at, |n| n.at),
     })

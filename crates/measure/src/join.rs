@@ -303,7 +303,12 @@ pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
         // Where a protocol decides who gets too little, no channel has a bound.
         let is_open = planned.bounds.is_empty() && log.reservations.is_some();
         let bounds_fit = planned.bounds.len() == bounds || is_open;
-        planned.paths.len() == channel.listeners.len() && bounds_fit
+        let least = channel.listeners.len();
+        let paths_fit = match channel.paths.is_replicated() {
+            true => planned.paths.len() > least,
+            false => planned.paths.len() == least,
+        };
+        paths_fit && bounds_fit
     });
     ends_fit(system, log)
         && bounds_fit

@@ -299,6 +299,8 @@ areas! {
         NOT_BY_PROTOCOL = "OB2017", "the protocol cannot make a reservation";
         /// A port or bridge is to do what its device cannot.
         DEVICE = "OB2018", "a device cannot do what the plan asks of it";
+        /// Frames cannot be replicated as the description asks.
+        REPLICATION = "OB2019", "frames cannot be replicated so";
     }
     /// What keeps a run from beginning.
     run {

@@ -36,6 +36,8 @@ pub struct DeviceLimits {
     pub preemption: Option<bool>,
     /// Whether there is asynchronous traffic shaping (802.1Qcr).
     pub asynchronous: Option<bool>,
+    /// Whether a bridge eliminates duplicates of replicated frames (802.1CB-2017 7.4.3).
+    pub elimination: Option<bool>,
 }
 
 impl DeviceLimits {
@@ -55,6 +57,7 @@ impl DeviceLimits {
         cut_through: None,
         preemption: None,
         asynchronous: None,
+        elimination: None,
     };
 
     /// These, and where they are unknown those of `base`.
@@ -75,6 +78,7 @@ impl DeviceLimits {
             cut_through: self.cut_through.or(base.cut_through),
             preemption: self.preemption.or(base.preemption),
             asynchronous: self.asynchronous.or(base.asynchronous),
+            elimination: self.elimination.or(base.elimination),
         }
     }
 
@@ -133,8 +137,11 @@ impl BuiltInDevice {
 
     /// What it can do.
     pub const fn limits(self) -> DeviceLimits {
-        const NONE: DeviceLimits =
-            DeviceLimits { asynchronous: Some(false), ..DeviceLimits::UNKNOWN };
+        const NONE: DeviceLimits = DeviceLimits {
+            asynchronous: Some(false),
+            elimination: Some(false),
+            ..DeviceLimits::UNKNOWN
+        };
         match self {
             Self::I210 => DeviceLimits {
                 traffic_classes: Some(4),

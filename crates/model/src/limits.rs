@@ -94,6 +94,8 @@ pub const BURST_FRAMES: i64 = 10_000;
 pub const BUCKET_OCTETS: i64 = 1 << 30;
 /// Paths of one stream, and bridges on one path, each.
 pub const PATHS: usize = 64;
+/// Disjoint paths of one stream or channel.
+pub const DISJOINT_PATHS: i64 = 8;
 /// Sequence numbers back to which duplicates are recognised: a sequence number has 16 bits.
 pub const HISTORY: i64 = 32_768;
 /// The least of them: a queue that cannot hold the largest frame would never send one.

@@ -55,7 +55,8 @@ pub struct ChannelPlan {
     /// Whether it has a reservation; without one it travels as best effort and has no bound.
     pub protected: bool,
     /// One path per listener, in the order of the listeners: egress ports from the talker's on.
-    /// Paths of one channel form a tree: where two meet the same port, they share all before it.
+    /// These form a tree: where two meet the same port, they share all before it. Of a replicated
+    /// channel, all paths to its only listener.
     pub paths: Vec<Vec<PortId>>,
     /// The bandwidth of its true rate: one frame per interval, as it is on the wire.
     pub true_rate: BitRate,
@@ -117,6 +118,11 @@ impl ChannelPlan {
     /// The worst bound over all listeners.
     pub fn bound(&self) -> Option<Span> {
         self.bounds.iter().map(Bound::total).max()
+    }
+    /// Each path, with the place of its listener among those of its channel.
+    pub fn paths_to_listeners(&self, listeners: usize) -> impl Iterator<Item = (usize, &[PortId])> {
+        let paths = self.paths.iter().enumerate();
+        paths.map(move |(at, path)| (if listeners == 1 { 0 } else { at }, &path[..]))
     }
     /// Every egress port of the tree once, the talker's first.
     pub fn tree_ports(&self) -> Vec<PortId> {

@@ -31,17 +31,49 @@ pub struct Stream {
     pub regulator: Option<TokenBucket>,
     /// What its first bridge drops.
     pub policing: Option<Policing>,
-    /// Paths that it must take: per path, the nodes between talker and listener. Empty: the
-    /// shortest. With two or more, each bridge where they part replicates its frames, and each
-    /// where they join again eliminates the duplicates (802.1CB); such a stream has one listener.
-    pub paths: Vec<Vec<NodeId>>,
-    /// How many sequence numbers back a duplicate is recognised (frerSeqRcvyHistoryLength);
-    /// only with two or more paths.
-    pub history: u32,
+    /// Which paths it takes.
+    pub paths: PathRequest,
     /// Release to receipt, if the description sets a limit.
     pub deadline: Option<Span>,
     /// Where the description says so.
     pub origin: Origin,
+}
+
+/// Which paths the description asks for. With two or more, each bridge where they part replicates
+/// the frames, and each where they join again eliminates the duplicates (802.1CB-2017); what is
+/// replicated has one listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathRequest {
+    /// Per path, the bridges between talker and listener.
+    pub along: Vec<Vec<NodeId>>,
+    /// How many paths the plan finds that share no link and no bridge but those of the talker's and
+    /// the listener's link; 0: none. Not with `along`. Without either: the shortest path.
+    pub disjoint: u32,
+    /// How many sequence numbers back a duplicate is recognised (frerSeqRcvyHistoryLength); 0 where
+    /// frames are not replicated.
+    pub history: u32,
+}
+
+impl PathRequest {
+    /// The history where the description gives none: enough for paths that differ by some frames.
+    /// 802.1CB-2017 10.4.1.6 (frerSeqRcvyHistoryLength) starts from 2.
+    pub const HISTORY: u32 = 64;
+
+    /// Given paths, with the usual history.
+    pub fn along(along: Vec<Vec<NodeId>>) -> Self {
+        let history = if along.len() > 1 { Self::HISTORY } else { 0 };
+        Self { along, disjoint: 0, history }
+    }
+
+    /// Whether the plan may choose a path.
+    pub fn is_free(&self) -> bool {
+        self.along.is_empty() && self.disjoint == 0
+    }
+
+    /// Whether frames take more than one path.
+    pub fn is_replicated(&self) -> bool {
+        self.along.len() > 1 || self.disjoint > 1
+    }
 }
 
 /// When a stream's frames are released.

@@ -8,10 +8,10 @@ use crate::diagnostic::Origin;
 use crate::graph::Graph;
 use crate::integrity::Integrity;
 use crate::port::PortSettings;
-use crate::stream::{Fault, FaultKind, Stream};
+use crate::stream::{Fault, FaultKind, PathRequest, Stream};
 use crate::tcp::TcpFlow;
 use crate::time::{ClockError, ClockStep, NetTime, Span};
-use crate::units::{BitRate, MacAddress, Octets, StreamId};
+use crate::units::{BitRate, MacAddress, Octets, StreamId, frame};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -477,6 +477,8 @@ pub struct Channel {
     pub talker: NodeId,
     /// The hosts that read, at least one, none twice, never the talker.
     pub listeners: Vec<NodeId>,
+    /// Which paths its frames take.
+    pub paths: PathRequest,
     /// Capture to wake-up of `write_wait` and `read_wait`.
     pub fixed_delay: Span,
     /// Whether a reservation is made for it when the run asks for protection; without one its
@@ -499,6 +501,13 @@ impl Channel {
     /// Octets of the message and its trailer (stream_data_length, IEEE 1722-2016 4.4.4.10).
     pub fn stream_data_length(&self) -> Octets {
         self.size + self.integrity.trailer()
+    }
+
+    /// The tagged frame that carries a message: with an R-TAG (802.1CB-2017 7.8) if the channel is
+    /// replicated.
+    pub fn frame(&self) -> Octets {
+        let r_tag = if self.paths.is_replicated() { frame::R_TAG } else { Octets::default() };
+        frame::of_channel(r_tag + self.stream_data_length())
     }
 
     /// By how much a message may come before it would at the mean rate: [`rate_tolerance`] of the

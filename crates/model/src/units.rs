@@ -91,6 +91,8 @@ pub mod frame {
     pub const HEADER: Octets = Octets(14);
     /// One 802.1Q tag.
     pub const TAG: Octets = Octets(4);
+    /// One redundancy tag (R-TAG, 802.1CB-2017 7.8).
+    pub const R_TAG: Octets = Octets(6);
     /// Frame check sequence.
     pub const FCS: Octets = Octets(4);
     /// The shortest untagged frame.

@@ -116,7 +116,7 @@ fn flows(system: &System, plan: &Plan) -> Vec<Flow> {
     for (at, channel) in system.channels.iter().enumerate() {
         let planned = plan.channel(ChannelId(at as u32));
         let queue = if planned.protected { channel.class.queue() } else { BEST_EFFORT_QUEUE };
-        let octets = frame::of_channel(channel.stream_data_length());
+        let octets = channel.frame();
         let ways: Vec<&[PortId]> = planned.paths.iter().map(|path| &path[..]).collect();
         flows.push(Flow::new(system, queue, channel.talker, octets, 1, &ways));
     }

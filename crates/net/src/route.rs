@@ -142,13 +142,16 @@ impl Routes {
     ) {
         let channel: &Channel = &system.channels[at];
         let planned = plan.channel(ChannelId(at as u32));
-        assert_eq!(planned.paths.len(), channel.listeners.len());
+        let listeners = channel.listeners.iter().enumerate();
+        let ends: Vec<NextHop> = listeners.map(|(at, host)| self.add_end(at, *host)).collect();
         let mut ways = Vec::with_capacity(planned.paths.len());
-        for (listener, (host, path)) in channel.listeners.iter().zip(&planned.paths).enumerate() {
-            assert_walk(system, path, channel.talker, *host);
+        for (listener, path) in planned.paths_to_listeners(ends.len()) {
+            assert_walk(system, path, channel.talker, channel.listeners[listener]);
             assert_members(system, plan, path, channel.vlan);
-            ways.push((&path[..], self.add_end(listener, *host)));
+            ways.push((path, ends[listener]));
         }
+        let history = channel.paths.history;
+        assert!(ways.len() == ends.len() || history > 0, "a path for each listener");
         let ends = [channel.talker, channel.listeners[0]];
         let unicast = ways.len() == 1 && !channel.destination.is_multicast();
         match topology {
@@ -159,7 +162,7 @@ impl Routes {
                 let class = channel.class.queue();
                 let queue = if planned.protected { class } else { BEST_EFFORT_QUEUE };
                 let first_hop = self.hops.len();
-                let comes_by = self.add_flow(ends, queue, ways, 0);
+                let comes_by = self.add_flow(ends, queue, ways, history);
                 if !planned.schedulers.is_empty() {
                     self.regulate(system, first_hop, queue, &comes_by);
                 }
@@ -181,7 +184,7 @@ impl Routes {
                 ways.push((&path[..], end));
             }
             if paths.len() > 1 {
-                history = stream.history;
+                history = stream.paths.history;
             }
         }
         let queue = usize::from(stream.traffic_class);

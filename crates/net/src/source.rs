@@ -95,7 +95,7 @@ impl FrameSource {
         flow: u32,
         end: NetTime,
     ) -> Self {
-        let octets = length(frame::of_channel(channel.stream_data_length()));
+        let octets = length(channel.frame());
         let source = Source::Periodic { interval: channel.interval, jitter: Span::ZERO };
         let mut source = Self {
             flow,

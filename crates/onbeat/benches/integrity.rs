@@ -34,6 +34,7 @@ fn costs(integrity: Integrity, octets: u32) -> [i64; 2] {
         pcp: 3,
         size: Octets::new(octets),
         integrity,
+        replicated: false,
         talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,

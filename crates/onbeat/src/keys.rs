@@ -329,6 +329,7 @@ mod tests {
             pcp: 3,
             size: onbeat_model::units::Octets::new(8),
             integrity: Integrity::Authenticated,
+            replicated: false,
             talker_address: None,
             interval: onbeat_model::time::Span::from_ms(1),
             tolerance: Default::default(),

@@ -136,14 +136,14 @@ fn list(list: &GateControl) -> List {
     List { base: list.base.as_ns(), cycle, entries }
 }
 
-/// A row for each listener.
+/// A row for each path.
 fn rows(system: &System, plan: &Plan, id: ChannelId, channel: &Channel) -> Vec<Row> {
     let planned = plan.channel(id);
     let launch = planned.launch.as_ref();
     let class = if planned.protected { channel.class.as_str() } else { "none" };
     let none = || "–".to_owned();
-    let listeners = channel.listeners.iter().zip(&planned.paths).enumerate();
-    let row = |(at, (to, path)): (usize, (&_, &Vec<PortId>))| {
+    let row = |(at, path): (usize, &[PortId])| {
+        let to = &channel.listeners[at];
         let bound = planned.bounds.get(at);
         let path: Vec<String> = path.iter().map(|port| system.port_label(*port)).collect();
         let cells = [
@@ -158,5 +158,5 @@ fn rows(system: &System, plan: &Plan, id: ChannelId, channel: &Channel) -> Vec<R
         ];
         Row { cells, reference: false }
     };
-    listeners.map(row).collect()
+    planned.paths_to_listeners(channel.listeners.len()).map(row).collect()
 }

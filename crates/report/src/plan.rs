@@ -140,8 +140,15 @@ fn channels(system: &System, plan: &Plan) -> String {
     let mut grid = grid(&["channel", "listener", "route", "true rate", "reserved", "bound"]);
     let mut terms = String::new();
     for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-        for (at, (listener, path)) in channel.listeners.iter().zip(&planned.paths).enumerate() {
-            let to = &system.node(*listener).name;
+        let mut seen = None;
+        for (at, path) in planned.paths_to_listeners(channel.listeners.len()) {
+            let to = &system.node(channel.listeners[at]).name;
+            if seen.replace(at) == Some(at) {
+                // A further path of a replicated channel.
+                let [name, to, rates, bound] = [(); 4].map(|()| String::new());
+                grid.add_row([name, to, route(system, path), rates.clone(), rates, bound]);
+                continue;
+            }
             let bound = planned.bounds.get(at);
             grid.add_row([
                 channel.name.clone(),

@@ -85,6 +85,7 @@ fn channel(stream: u64) -> ChannelParameters {
         pcp: 3,
         size: SIZE,
         integrity: Default::default(),
+        replicated: false,
         talker_address: None,
         interval: Span::from_us(100),
         tolerance: Span::ZERO,

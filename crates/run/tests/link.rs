@@ -192,6 +192,71 @@ fn every_malformed_frame_is_counted_though_nothing_else_comes() {
 }
 
 #[test]
+fn of_the_copies_of_a_replicated_message_one_is_read_on_every_transport() {
+    let transports =
+        [TransportKind::Packet, TransportKind::Xdp, TransportKind::Udp4, TransportKind::Udp6];
+    for transport in transports {
+        let Some(mut hosts) = hosts() else { return };
+        let channel = ChannelParameters { replicated: true, ..parameters(1, 1_000) };
+        let settings = InterfaceSettings { transport, ..InterfaceSettings::default() };
+        let listener = hosts.context_with("listener", settings.clone());
+        declare(&listener, "c", channel);
+        let reader = hosts.inside("listener", || listener.open_listener("c", SIZE));
+        let mut reader = match reader {
+            Err(_) if transport == TransportKind::Xdp => continue,
+            reader => reader.expect("read"),
+        };
+        let mut value = [0; 8];
+        let mut read = |k: u64| {
+            let info = reader.read(&mut value, Timeout::Endless).expect("no fault");
+            assert_eq!((u64::from_le_bytes(value), info.expect("a message").gap), (k, 0));
+        };
+        if matches!(transport, TransportKind::Udp4 | TransportKind::Udp6) {
+            // Datagrams have no tag: no bridge is to copy them.
+            let talker = hosts.context_with("talker", settings);
+            declare(&talker, "c", channel);
+            let mut writer =
+                hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+            for k in 0..20u64 {
+                writer.write(&k.to_le_bytes()).expect("written");
+                read(k);
+            }
+            continue;
+        }
+        let mut sender = hosts.inside("talker", || {
+            let interface = Interface::named("eth0").expect("the interface");
+            PacketSocket::talker(&interface, &channel, &InterfaceOptions::default())
+                .expect("a socket")
+        });
+        let source = MacAddress([2, 0, 0, 0, 0, 9]);
+        let mut talker = Talker::new(ChannelParameters { source, ..channel });
+        let mut late: Option<Vec<u8>> = None;
+        for k in 0..20u64 {
+            let now = listener.now().expect("the time").local;
+            talker.write(now, &k.to_le_bytes(), false).expect("within the rate");
+            assert_eq!(talker.frame()[16..22], [0xf1, 0xc1, 0, 0, 0, k as u8], "the tag");
+            sender.send(talker.frame(), None).expect("sent");
+            read(k);
+            // A copy at once, and one after the next message.
+            sender.send(talker.frame(), None).expect("sent");
+            if let Some(late) = late.replace(talker.frame().to_vec()) {
+                sender.send(&late, None).expect("sent");
+            }
+            // The edge of the network may have taken the tag off; only AF_XDP takes that.
+            let bare = [&talker.frame()[..16], &talker.frame()[22..]].concat();
+            sender.send(&bare, None).expect("sent");
+        }
+        let now = listener.now().expect("the time").local;
+        let patience = Timeout::Until(now + Span::from_ms(400));
+        assert_eq!(reader.read(&mut [0; 8], patience), Ok(None));
+        let counters = reader.log().shared().counters();
+        let copies = if transport == TransportKind::Xdp { 59 } else { 39 };
+        assert_eq!((counters.received, counters.duplicate, counters.lost), (20, copies, 0));
+        assert_eq!(counters.rejected, [0; 10], "{transport:?}");
+    }
+}
+
+#[test]
 fn a_socket_holds_more_than_the_queue_of_an_emulated_engine_whatever_the_size() {
     let Some(mut hosts) = hosts() else { return };
     let size = Octets::new(1_476);

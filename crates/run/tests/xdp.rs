@@ -111,6 +111,7 @@ fn channel(stream: u64) -> ChannelParameters {
         pcp: 3,
         size: Octets::new(8),
         integrity: Default::default(),
+        replicated: false,
         talker_address: None,
         interval: Span::from_us(10),
         tolerance: Span::from_us(10) * MESSAGES as i64,

@@ -1,7 +1,7 @@
 //! The writing end of a channel as a state machine: rate, sequence and frame.
 
 use crate::integrity::{Epoch, Seal, Stamp, StreamKeys};
-use crate::wire::{Header, MAX_FRAME};
+use crate::wire::{Header, MAX_FRAME, MIN_FRAME, R_TAG, STREAM_HEADER, TAGGED};
 use onbeat_model::integrity::Integrity;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -19,6 +19,9 @@ pub struct ChannelParameters {
     pub vlan: u16,
     /// Priority code point.
     pub pcp: u8,
+    /// Its frames take several paths, and carry the number by which bridges eliminate duplicates
+    /// (R-TAG, 802.1CB-2017 7.8).
+    pub replicated: bool,
     /// The size of each message.
     pub size: Octets,
     /// What its frames carry behind the message.
@@ -43,6 +46,18 @@ impl ChannelParameters {
     #[inline]
     pub fn stream_data_length(&self) -> Octets {
         self.size + self.integrity.trailer()
+    }
+
+    /// Octets before the data unit of a tagged frame.
+    #[inline]
+    pub const fn unit_at(&self) -> usize {
+        TAGGED + if self.replicated { R_TAG } else { 0 }
+    }
+
+    /// Octets of a tagged frame without its FCS.
+    pub fn frame_octets(&self) -> usize {
+        let data = self.stream_data_length().get() as usize;
+        (self.unit_at() + STREAM_HEADER + data).max(MIN_FRAME)
     }
 }
 
@@ -178,6 +193,7 @@ impl Talker {
             source: self.parameters.source,
             vlan: self.parameters.vlan,
             pcp: self.parameters.pcp,
+            r_tag: self.parameters.replicated.then_some(self.sequence as u16),
             number: self.sequence as u16,
             instance: self.instance,
             uncertain,
@@ -254,6 +270,7 @@ pub(crate) mod tests {
             pcp: 3,
             size: Octets::new(8),
             integrity: Integrity::None,
+            replicated: false,
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),

@@ -26,6 +26,7 @@ fn parameters(integrity: Integrity) -> ChannelParameters {
         pcp: 3,
         size: Octets::new(SIZE as u32),
         integrity,
+        replicated: false,
         talker_address: None,
         interval: INTERVAL,
         tolerance: Span::from_us(125),

@@ -98,6 +98,7 @@ fn channel(stream: u64) -> ChannelParameters {
         pcp: 3,
         size: Octets::new(8),
         integrity: Default::default(),
+        replicated: false,
         talker_address: None,
         interval: Span::from_us(2_500),
         tolerance: Span::ZERO,

@@ -82,7 +82,7 @@ impl Arrival {
 
     /// What the channel library lets a talker send.
     pub(crate) fn of_channel(system: &System, channel: &Channel) -> Self {
-        let octets = [frame::of_channel(channel.stream_data_length()); 2];
+        let octets = [channel.frame(); 2];
         let kind = Kind::Periodic { interval: i128::from(channel.interval.as_ns()), batch: 1 };
         Self::new(system, channel.talker, octets, channel.tolerance(), kind)
     }
@@ -136,6 +136,13 @@ impl Arrival {
             Kind::Unlimited => return None,
         };
         Some(u64::try_from(frames).expect("no more frames than nanoseconds"))
+    }
+
+    /// The least time between two frames of a source that sends one at a time.
+    pub(crate) fn spacing(&self) -> Span {
+        let Kind::Periodic { interval, .. } = &self.kind else { return Span::ZERO };
+        let least = (interval - self.early).max(0) * BILLION / self.clock;
+        Span::from_ns(i64::try_from(least).expect("an interval"))
     }
 
     /// The sustained rate of frames of `frame` nanobits in bit/s, rounded up.

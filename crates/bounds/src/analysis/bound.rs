@@ -29,7 +29,10 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec
             }
             Owner::Channel(id) if plan.channel(id).protected => {
                 match of_channel(&analysis, &multi_hop, f, id) {
-                    Ok(bounds) => channels[id.index()] = bounds,
+                    Ok(bounds) => {
+                        errors.extend(overtaken(&analysis, &multi_hop, f, id));
+                        channels[id.index()] = bounds;
+                    }
                     Err(reason) => errors.push(unbounded(system, id, &reason)),
                 }
             }
@@ -124,6 +127,33 @@ fn of_channel(
         Ok(bound)
     };
     channel.listeners.iter().zip(paths).map(bound).collect()
+}
+
+/// The error for a replicated channel whose message may come over one path after the next one came
+/// over another: listeners take messages in order, so with the first path gone it would be lost.
+fn overtaken(
+    analysis: &Analysis<'_>,
+    multi_hop: &MultiHop,
+    f: usize,
+    id: ChannelId,
+) -> Option<Diagnostic> {
+    let FlowNetwork { system, plan, flows, .. } = analysis.network;
+    let channel = system.channel(id);
+    if !channel.paths.is_replicated() {
+        return None;
+    }
+    let (listener, last) = (channel.listeners[0], *plan.channel(id).paths[0].last()?);
+    let bound = at_listener(analysis, multi_hop, f, listener, last, "")?;
+    let (apart, next) = (bound.total() - bound.best, flows[f].arrival.spacing());
+    let message = format!(
+        "replicated channel `{}`: messages may come {next} one after another, and by one path up \
+         to {apart} later than by another",
+        channel.name
+    );
+    let help = "lengthen the interval, set `burst_messages` to 1, choose paths that differ less, \
+                or reduce the delays that `onbeat plan` lists";
+    let error = Diagnostic::error(codes::REPLICATION, message, channel.origin, "would lose order");
+    (apart >= next).then(|| error.help(help))
 }
 
 /// One bound per listener in true time, where there is one.
@@ -304,8 +334,12 @@ pub fn shortest(system: &System, plan: &Plan) -> Vec<Vec<Span>> {
     };
     let channels = (0..).map(ChannelId).zip(&plan.channels);
     let of_channel = |(id, planned): (ChannelId, &ChannelPlan)| {
-        let listeners = system.channel(id).listeners.iter().zip(&planned.paths);
-        listeners.map(|(listener, path)| of_listener(id, *listener, path)).collect()
+        let listeners = &system.channel(id).listeners;
+        let mut shortest = vec![Span::MAX; listeners.len()];
+        for (to, path) in planned.paths_to_listeners(listeners.len()) {
+            shortest[to] = of_listener(id, listeners[to], path).min(shortest[to]);
+        }
+        shortest
     };
     channels.map(of_channel).collect()
 }

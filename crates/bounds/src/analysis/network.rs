@@ -290,9 +290,7 @@ impl<'a> FlowNetwork<'a> {
         }
         let both = self.system.channels.iter().zip(&self.plan.channels);
         let loose = both.filter(|(c, planned)| !planned.protected && !c.destination.is_multicast());
-        let Some(octets) =
-            loose.map(|(channel, _)| frame::of_channel(channel.stream_data_length())).max()
-        else {
+        let Some(octets) = loose.map(|(channel, _)| channel.frame()).max() else {
             return;
         };
         for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {

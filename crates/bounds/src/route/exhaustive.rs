@@ -16,8 +16,8 @@ pub(super) enum Outcome {
     Found,
     /// There are none.
     None,
-    /// It ended before it had looked at all, or some channels have several listeners, or there is
-    /// too much of it.
+    /// It ended before it had looked at all, or some channels have several listeners or paths of
+    /// the description, or there is too much of it.
     Unknown,
 }
 
@@ -39,8 +39,9 @@ pub(super) fn search(balance: &mut Balance<'_>, paths: &mut [Tree]) -> Outcome {
     }
     let before = paths.to_vec();
     let all = (0..paths.len()).filter(|channel| balance.size(*channel) > 0);
-    let (mut order, fixed): (Vec<usize>, Vec<usize>) =
-        all.partition(|channel| system.channels[*channel].listeners.len() == 1);
+    let (mut order, fixed): (Vec<usize>, Vec<usize>) = all.partition(|channel| {
+        system.channels[*channel].listeners.len() == 1 && balance.may_move(*channel)
+    });
     order.sort_by_key(|channel| std::cmp::Reverse(balance.size(*channel)));
     for channel in &order {
         balance.take(*channel, &paths[*channel]);

@@ -15,7 +15,6 @@ use onbeat_model::plan::StreamPlan;
 use onbeat_model::port::Selection;
 use onbeat_model::system::{Channel, Class, NodeId, NodeKind, Port, PortId, System};
 use onbeat_model::time::Span;
-use onbeat_model::units::frame;
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
@@ -161,7 +160,7 @@ impl<'a> Balance<'a> {
             self.attempt(attempt, paths, &mut best);
             if attempt == 0 && best.0 > 0 {
                 match exhaustive::search(self, paths) {
-                    // Channels with several listeners have not moved.
+                    // Channels with several listeners or given paths have not moved.
                     Outcome::Found if self.lacking() < best.0 => {
                         best = (self.lacking(), paths.to_vec());
                     }
@@ -249,6 +248,9 @@ impl<'a> Balance<'a> {
     /// Moves one channel off a port, if it can go elsewhere. Of a host's port it cannot be moved,
     /// but off the fullest one behind it.
     fn avoid(&mut self, channel: usize, port: PortId, tree: &mut Tree) -> bool {
+        if !self.may_move(channel) {
+            return false;
+        }
         let between = ports(tree).into_iter().filter(|port| self.is_between_bridges(*port));
         let fullest = between.max_by_key(|port| self.usage(*port, &self.loads[port.index()]));
         let Some(port) = Some(port).filter(|port| self.is_between_bridges(*port)).or(fullest)
@@ -278,7 +280,7 @@ impl<'a> Balance<'a> {
             }
             let is_pressed = |port: &PortId| self.lacks(*port) > 0;
             let is_pressed = paths[channel].iter().flatten().any(is_pressed);
-            if !is_pressed || matches!(self.demands[channel], Demand::Nothing) {
+            if !is_pressed || !self.may_move(channel) {
                 continue;
             }
             self.take(channel, &paths[channel]);
@@ -290,6 +292,12 @@ impl<'a> Balance<'a> {
         for port in (0..self.loads.len() as u32).map(PortId) {
             self.history[port.index()] += self.lacks(port).div_ceil(FULL / HOP);
         }
+    }
+
+    /// Whether another path of a channel changes anything, and is the plan's to choose.
+    pub(super) fn may_move(&self, channel: usize) -> bool {
+        !matches!(self.demands[channel], Demand::Nothing)
+            && self.system.channels[channel].paths.is_free()
     }
 
     /// What a channel takes of its talker's port if it is alone there.
@@ -521,7 +529,7 @@ pub(crate) fn is_between_bridges(system: &System, port: PortId) -> bool {
 
 /// How long a message takes if it waits nowhere.
 pub(crate) fn least(system: &System, channel: &Channel, to: NodeId, path: &[PortId]) -> Span {
-    let octets = frame::of_channel(channel.stream_data_length());
+    let octets = channel.frame();
     let hops = path.iter().map(|port| {
         let link = system.link_of(*port);
         let (forwarding, sent) = match &system.node(next(system, *port)).kind {

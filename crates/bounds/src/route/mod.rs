@@ -1,14 +1,15 @@
 //! Which way frames go.
 
+mod disjoint;
 mod exhaustive;
 pub(crate) mod load_aware;
 
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
-use onbeat_model::stream::Stream;
+use onbeat_model::stream::{PathRequest, Stream};
 use onbeat_model::system::{Channel, NodeId, Noise, PortId, System};
 use onbeat_model::tcp::TcpFlow;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 /// Shortest routes by number of links, by breadth-first search from each source. Where several
 /// are equally short, the one wins whose nodes the search met first, looking at each node's ports
@@ -44,26 +45,57 @@ impl<'a> Routes<'a> {
         Self { system, filtered, trees: BTreeMap::new(), errors: Vec::new() }
     }
 
-    /// One path per listener.
+    /// One path per listener; of a replicated channel all paths to its only listener.
     pub(crate) fn of_channel(&mut self, channel: &Channel) -> Vec<Path> {
-        let Channel { name, vlan, origin, .. } = channel;
+        let Channel { name, vlan, origin, talker, paths, .. } = channel;
         let wanted = Wanted { what: "channel", name, vlan: *vlan, origin: *origin };
-        let listeners = channel.listeners.iter();
-        listeners.filter_map(|to| self.shortest(channel.talker, *to, &wanted)).collect()
+        let to = |to: &NodeId| self.asked(paths, [*talker, *to], &wanted);
+        let found: Vec<Path> = channel.listeners.iter().flat_map(to).collect();
+        self.errors.extend(crossing(self.system, channel, &found));
+        found
     }
 
-    /// Per listener its paths: those that the stream asks for, else the shortest.
+    /// Per listener its paths.
     pub(crate) fn of_stream(&mut self, stream: &Stream) -> Vec<Vec<Path>> {
-        let Stream { name, vlan, origin, talker, .. } = stream;
+        let Stream { name, vlan, origin, talker, paths, .. } = stream;
         let wanted = Wanted { what: "stream", name, vlan: *vlan, origin: *origin };
-        let paths = |to: &NodeId| {
-            if stream.paths.is_empty() {
-                return self.shortest(*talker, *to, &wanted).into_iter().collect();
-            }
-            let ways = stream.paths.iter();
-            ways.filter_map(|way| self.along(*talker, way, *to, &wanted)).collect()
-        };
-        stream.listeners.iter().map(paths).collect()
+        let to = |to: &NodeId| self.asked(paths, [*talker, *to], &wanted);
+        stream.listeners.iter().map(to).collect()
+    }
+
+    /// The paths to a listener that the description asks for.
+    fn asked(
+        &mut self,
+        paths: &PathRequest,
+        [from, to]: [NodeId; 2],
+        wanted: &Wanted<'_>,
+    ) -> Vec<Path> {
+        let PathRequest { along, disjoint, .. } = paths;
+        if *disjoint > 0 {
+            return self.disjoint(*disjoint as usize, [from, to], wanted);
+        }
+        if along.is_empty() {
+            return self.shortest(from, to, wanted).into_iter().collect();
+        }
+        along.iter().filter_map(|bridges| self.along(from, bridges, to, wanted)).collect()
+    }
+
+    fn disjoint(&mut self, count: usize, ends: [NodeId; 2], wanted: &Wanted<'_>) -> Vec<Path> {
+        let vlan = self.filtered.then_some(wanted.vlan);
+        if let Some(paths) = disjoint::paths(self.system, ends, count, vlan) {
+            return paths;
+        }
+        let Wanted { what, name, vlan, origin } = wanted;
+        let [from, to] = ends.map(|end| &self.system.node(end).name);
+        let message = format!(
+            "{what} `{name}`: there are no {count} paths from `{from}` to `{to}` within VLAN \
+             {vlan} that share no bridge in between"
+        );
+        let help = "add links or bridges, ask for fewer paths, or name paths that share bridges \
+                    in `paths`";
+        let none = Diagnostic::error(codes::REPLICATION, message, *origin, "is replicated");
+        self.errors.push(none.help(help));
+        Vec::new()
     }
 
     /// The path of a noise source, whose frames have no tag and leave every port.
@@ -139,6 +171,33 @@ impl<'a> Routes<'a> {
         }
         path
     }
+}
+
+/// The error for paths of a replicated channel that leave a bridge by other ports the one than the
+/// other: bridges look up where frames leave by their destination, not by where they came in.
+fn crossing(system: &System, channel: &Channel, paths: &[Path]) -> Option<Diagnostic> {
+    if !channel.paths.is_replicated() {
+        return None;
+    }
+    let mut steps: BTreeMap<NodeId, BTreeMap<PortId, BTreeSet<PortId>>> = BTreeMap::new();
+    for pair in paths.iter().flat_map(|path| path.windows(2)) {
+        let of_bridge = steps.entry(system.port(pair[1]).node).or_default();
+        of_bridge.entry(pair[0]).or_default().insert(pair[1]);
+    }
+    let is_crossed = |by_entry: &BTreeMap<PortId, BTreeSet<PortId>>| {
+        let mut leaves = by_entry.values();
+        let first = leaves.next();
+        leaves.any(|other| Some(other) != first)
+    };
+    let bridge = system.node(*steps.iter().find(|(_, by_entry)| is_crossed(by_entry))?.0);
+    let message = format!(
+        "channel `{}`: paths come to `{}` by different ports and leave it by different ports",
+        channel.name, bridge.name,
+    );
+    let help = "let all paths leave a bridge where they meet by the same ports: it looks up where \
+                a frame leaves by its destination";
+    let error = Diagnostic::error(codes::REPLICATION, message, channel.origin, "its paths cross");
+    Some(error.related(bridge.origin, "where they cross").help(help))
 }
 
 /// The node at the other end of a port's link.

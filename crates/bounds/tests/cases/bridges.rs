@@ -4,7 +4,7 @@ use crate::build::Net;
 use crate::check::{Case, FAST, GIGABIT, Shape, sent, star, tandem, wire};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::Policing;
-use onbeat_model::stream::{Fault, FaultKind, Source};
+use onbeat_model::stream::{Fault, FaultKind, PathRequest, Source};
 use onbeat_model::system::{Delay, LinkId};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::Octets;
@@ -66,7 +66,7 @@ fn replicated(fails: bool) -> Case {
     net.link("h3", "d", FAST);
     net.bridge("d").forwarding = Span::from_ns(9_000);
     let ways = [["b", "c", "e"], ["b", "d", "e"]].map(|way| way.map(|n| net.id(n)).to_vec());
-    net.stream("h1", &["h2"], 5, 1_000).paths = ways.to_vec();
+    net.stream("h1", &["h2"], 5, 1_000).paths = PathRequest::along(ways.to_vec());
     if fails {
         // In the way at d, a nanosecond before.
         net.stream("h3", &["h2"], 2, 500).at(2 * sent(1_000) - sent(500) - 1);
@@ -130,7 +130,7 @@ fn copies_over_a_slower_way_come_with_later_ones_over_the_faster() {
     let ways = [["b", "c", "e"], ["b", "d", "e"]].map(|way| way.map(|n| net.id(n)).to_vec());
     let stream = net.stream("h1", &["h2"], 5, 100);
     let frame = stream.frame[0];
-    stream.paths = ways.to_vec();
+    stream.paths = PathRequest::along(ways.to_vec());
     stream.source = Source::Trace(vec![(Span::ZERO, frame), (Span::from_us(20), frame)]);
     // The first one is lost on the fast way.
     net.0.faults.push(Fault {
@@ -158,7 +158,8 @@ fn where_ports_wait_for_each_other_in_a_circle_a_nanosecond_more_settles() {
     for i in 0..3 {
         let name = |node: &str, at: usize| format!("{node}{}", at % 3);
         let way = (i..i + 3).map(|at| net.id(&name("b", at))).collect();
-        net.stream(&name("h", i), &[&name("h", i + 2)], 5, 1_000).paths = vec![way];
+        net.stream(&name("h", i), &[&name("h", i + 2)], 5, 1_000).paths =
+            PathRequest::along(vec![way]);
         net.bridge(&name("b", i)).cut_through = true;
     }
     let terms = [HEAD, wire(1_000) + 1, HEAD, wire(1_000) + 1, HEAD, 1, sent(1_000)];

@@ -79,8 +79,7 @@ impl Net {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            paths: Vec::new(),
-            history: 64,
+            paths: Default::default(),
             deadline: None,
             origin: Origin::default(),
         });

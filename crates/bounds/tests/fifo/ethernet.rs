@@ -128,8 +128,7 @@ pub(crate) fn system(shape: Shape, size: usize, percent: u64) -> System {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            paths: Vec::new(),
-            history: 0,
+            paths: Default::default(),
             deadline: None,
             origin: Origin::default(),
         });

@@ -260,8 +260,7 @@ fn a_bounded_stream_whose_queue_may_overflow_is_warned_of() {
         phase: Span::ZERO,
         regulator: None,
         policing: None,
-        paths: Vec::new(),
-        history: 64,
+        paths: Default::default(),
         deadline: None,
         origin: Default::default(),
     });

@@ -331,7 +331,7 @@ fn run(net: &Net, plan: &Plan, random: &mut Random, seen: &mut Seen) -> Vec<Vec<
             Output::Woke { token } => {
                 let now = engine.now();
                 let (at, channel) = (token as usize, &channels[token as usize]);
-                let octets = frame::of_channel(channel.stream_data_length()).get();
+                let octets = channel.frame().get();
                 let mut octets = vec![0; (octets - frame::FCS.get()) as usize];
                 octets[..8].copy_from_slice(&now.as_ns().to_le_bytes());
                 engine.send(ChannelId(token as u32), &octets);

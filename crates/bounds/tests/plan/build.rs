@@ -88,6 +88,7 @@ impl Net {
             reserve: true,
             vlan: 2,
             pcp: 3,
+            paths: Default::default(),
             phase_jitter: None,
             class_is_open: false,
             phase: Span::ZERO,

@@ -140,8 +140,7 @@ fn run(net: &Net, shape: &Shape, plan: &onbeat_model::plan::Plan) -> Vec<Span> {
             Output::Woke { token } => {
                 let at = token as usize;
                 let (channel, lags) = (&net.0.channels[at], &shape.streams[at].lags);
-                let octets =
-                    frame::of_channel(channel.stream_data_length()).get() - frame::FCS.get();
+                let octets = channel.frame().get() - frame::FCS.get();
                 let mut octets = vec![0; octets as usize];
                 octets[..8].copy_from_slice(&engine.now().as_ns().to_le_bytes());
                 engine.send(ChannelId(token as u32), &octets);

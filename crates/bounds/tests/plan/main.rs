@@ -13,6 +13,7 @@ mod engine;
 mod exact;
 mod load_aware;
 mod planner;
+mod replication;
 mod routes;
 mod scheduled;
 mod simulation;

@@ -3,7 +3,7 @@ use onbeat_bounds::{document, plan, warnings};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Bound, BoundTerm};
 use onbeat_model::port::{PortSettings, Selection};
-use onbeat_model::stream::{Source, Stream};
+use onbeat_model::stream::{PathRequest, Source, Stream};
 use onbeat_model::system::{Class, PortId};
 use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets};
@@ -87,8 +87,7 @@ pub(crate) fn stream<'a>(net: &'a mut Net, name: &str, from: &str, to: &[&str]) 
         phase: Span::ZERO,
         regulator: None,
         policing: None,
-        paths: Vec::new(),
-        history: 0,
+        paths: Default::default(),
         deadline: None,
         origin: Origin::default(),
     };
@@ -121,7 +120,7 @@ fn a_stream_takes_the_ways_that_it_asks_for() {
     let mut net = ring();
     let ways = [vec!["b1", "b2"], vec!["b1", "b3", "b2"]];
     let ways = ways.map(|way| way.into_iter().map(|b| net.id(b)).collect());
-    stream(&mut net, "s", "h1", &["h2"]).paths = ways.to_vec();
+    stream(&mut net, "s", "h1", &["h2"]).paths = PathRequest::along(ways.to_vec());
     let plan = plan(&net.0, true).unwrap();
     let paths = &plan.streams[0].paths[0];
     assert_eq!(net.labels(&paths[0]), ["h1.p1", "b1.p2", "b2.p1"]);
@@ -154,7 +153,7 @@ fn frames_only_leave_ports_that_send_their_vlan() {
 fn a_way_that_leaves_the_vlan_is_refused() {
     let mut net = ring();
     let way = vec![net.id("b1"), net.id("b2")];
-    stream(&mut net, "s", "h1", &["h2"]).paths = vec![way];
+    stream(&mut net, "s", "h1", &["h2"]).paths = PathRequest::along(vec![way]);
     settings(&mut net, "h1.p1").vlans = Some(vec![2]);
     assert_eq!(codes(&net), [""; 0]);
     settings(&mut net, "b1.p2").vlans = Some(vec![]);

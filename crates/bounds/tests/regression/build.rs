@@ -85,7 +85,7 @@ impl Net {
         self.0.streams.push(Stream {
             name: format!("s{}", self.0.streams.len()),
             talker,
-            paths: Vec::new(),
+            paths: Default::default(),
             listeners: vec![listener],
             traffic_class,
             vlan: 2,
@@ -95,7 +95,6 @@ impl Net {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            history: 64,
             deadline: None,
             origin: Origin::default(),
         });

@@ -116,6 +116,7 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         reserve: false,
         vlan: 2,
         pcp: 0,
+        paths: Default::default(),
         phase_jitter: None,
         class_is_open: false,
         phase: Span::ZERO,

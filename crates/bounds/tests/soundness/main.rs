@@ -69,7 +69,7 @@ fn features(system: &System) -> String {
             system.nodes.iter().any(|n| matches!(&n.kind, NodeKind::Bridge(b) if b.cut_through)),
         ),
         ("policing", streams().any(|s| s.policing.is_some())),
-        ("ways", streams().any(|s| !s.paths.is_empty())),
+        ("ways", streams().any(|s| !s.paths.along.is_empty())),
         ("babble", !system.faults.is_empty()),
     ];
     has.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect::<Vec<_>>().join(" ")

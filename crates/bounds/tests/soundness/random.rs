@@ -3,7 +3,7 @@
 use onbeat_bounds::plan;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::{GateControl, GateEntry, Policing, PortSettings, Selection, TokenBucket};
-use onbeat_model::stream::{Fault, FaultKind, Source, Stream};
+use onbeat_model::stream::{Fault, FaultKind, PathRequest, Source, Stream};
 use onbeat_model::system::{
     Bridge, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Noise, Port, PortId, QueueLimits,
     System,
@@ -176,7 +176,7 @@ fn stream(dice: &mut Dice, mix: &Mix, system: &System) -> Stream {
     Stream {
         name: format!("s{}", system.streams.len()),
         talker: NodeId(talker as u32),
-        paths: ways,
+        paths: PathRequest::along(ways),
         listeners,
         traffic_class: dice.one(&[7, 7, 7, 6, 6, 6, 5, 5, 5, 4, 4, 3, 2, 1, 0]),
         vlan: 2,
@@ -186,7 +186,6 @@ fn stream(dice: &mut Dice, mix: &Mix, system: &System) -> Stream {
         phase: Span::from_ns(if dice.chance(30) { 0 } else { dice.between(0, interval.as_ns()) }),
         regulator: None,
         policing: None,
-        history: 64,
         deadline: None,
         origin: Origin::default(),
     }

@@ -128,7 +128,7 @@ fn stream(
     Stream {
         name: format!("s{at}"),
         talker,
-        paths: Vec::new(),
+        paths: Default::default(),
         listeners,
         traffic_class: CLASS,
         vlan: 2,
@@ -138,7 +138,6 @@ fn stream(
         phase: Span::from_ns(dice.one(&[0, dice_phase(at)])),
         regulator: None,
         policing: None,
-        history: 64,
         deadline: None,
         origin: Origin::default(),
     }

@@ -88,6 +88,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.devices();
     draft.sporadic();
     draft.open_classes();
+    draft.replicate();
     draft.into_description(seed)
 }
 
@@ -106,6 +107,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.devices();
     draft.sporadic();
     draft.open_classes();
+    draft.replicate();
     draft.into_description(seed)
 }
 

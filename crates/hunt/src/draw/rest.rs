@@ -85,7 +85,9 @@ impl Draft<'_> {
                 device.insert(key.into(), value);
             }
         }
-        for key in ["gates", "length_aware", "cut_through", "preemption", "asynchronous"] {
+        for key in
+            ["gates", "length_aware", "cut_through", "preemption", "asynchronous", "elimination"]
+        {
             if self.optional() {
                 let value = self.chance(85);
                 device.insert(key.into(), json!(value));

@@ -139,6 +139,44 @@ impl Draft<'_> {
         self.root.insert("channel".into(), Value::Array(channels));
     }
 
+    /// Replicates some channels, and leaves the paths of some streams to the plan.
+    pub(super) fn replicate(&mut self) {
+        if !self.chance(15) {
+            return;
+        }
+        for kind in ["channel", "stream"] {
+            let Some(Value::Array(mut flows)) = self.root.remove(kind) else { continue };
+            for flow in &mut flows {
+                let flow = flow.as_object_mut().expect("a table");
+                let host = |name: &Value| name.as_str()?.strip_prefix('h')?.parse::<usize>().ok();
+                let listeners = flow["listeners"].as_array().cloned().unwrap_or_default();
+                let is_given = flow.contains_key("paths");
+                let (Some(talker), [listener]) = (host(&flow["talker"]), &listeners[..]) else {
+                    continue;
+                };
+                if is_given || !self.chance(50) {
+                    continue;
+                }
+                if kind == "channel" && self.chance(50) {
+                    self.paths(flow, talker, host(listener).into_iter().collect());
+                } else {
+                    let count = self.dice.one(&[2, 2, 2, 3]);
+                    let key = if kind == "channel" { "Channel" } else { "Stream" };
+                    let count = self.number(&format!("{key}.disjoint_paths"), count);
+                    flow.insert("disjoint_paths".into(), count);
+                    if self.chance(50) {
+                        let usual = self.dice.one(&[2, 16, 64]);
+                        flow.insert(
+                            "history".into(),
+                            self.number(&format!("{key}.history"), usual),
+                        );
+                    }
+                }
+            }
+            self.root.insert(kind.into(), Value::Array(flows));
+        }
+    }
+
     /// One that no other channel has, whatever it is.
     fn stream_id(&mut self, number: i64) -> Value {
         let [least, most] = self.schema.range("Channel.stream_id").clone();

@@ -79,6 +79,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         reserve: true,
         vlan: 2,
         pcp: 3,
+        paths: Default::default(),
         phase_jitter: None,
         class_is_open: false,
         phase: Span::ZERO,

@@ -46,8 +46,7 @@ pub(crate) fn stream(name: &str, talker: u32, listeners: &[u32], queue: u8) -> S
         phase: Span::ZERO,
         regulator: None,
         policing: None,
-        paths: Vec::new(),
-        history: 0,
+        paths: Default::default(),
         deadline: None,
         origin: Origin::default(),
     }

@@ -142,6 +142,7 @@ fn parameters(system: &System, channel: &Channel) -> ChannelParameters {
         pcp: channel.pcp,
         size: channel.size,
         integrity: channel.integrity,
+        replicated: false,
         talker_address: None,
         interval: channel.interval,
         tolerance: channel.tolerance(),

@@ -161,7 +161,7 @@ impl<'a> Network<'a> {
     /// MaxIntervalFrames of a channel.
     fn frames(&self, id: ChannelId) -> u64 {
         let channel = self.system.channel(id);
-        let frame = frame::of_channel(channel.stream_data_length());
+        let frame = channel.frame();
         let interval = channel.class.measurement_interval().expect("an SR class");
         let rate = self.plan.channel(id).reserved_rate;
         interval_frames(rate, frame, interval, MSRP_MARGIN).max(1)

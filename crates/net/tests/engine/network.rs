@@ -134,6 +134,7 @@ impl Network {
             reserve: class.is_some(),
             vlan: 2,
             pcp: 3,
+            paths: Default::default(),
             phase_jitter: None,
             class_is_open: false,
             phase: Span::ZERO,
@@ -204,8 +205,7 @@ impl Network {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            paths: Vec::new(),
-            history: 0,
+            paths: Default::default(),
             deadline: None,
             origin: Origin::default(),
         });

@@ -20,7 +20,7 @@ fn diamond(source: Source, longer: i64, history: u32) -> Network {
     network.stream(talker, &[listener], [100, 100], source);
     let way = |links: [u32; 4]| links.map(|link| PortId(2 * link)).to_vec();
     network.plan.streams[0].paths = vec![vec![way([0, 1, 2, 5]), way([0, 3, 4, 5])]];
-    network.system.streams[0].history = history;
+    network.system.streams[0].paths.history = history;
     network
 }
 
@@ -73,7 +73,7 @@ fn a_frame_that_only_the_slower_way_brings_comes_after_its_successors() {
     assert_eq!(seen(&network.observed(100_000)), [10, 10, 9, 1, 1]);
     // To a history of two, what is two ahead of the newest is out of range (7.4.3.4): without
     // frame 3, frames 4 and 5 are refused, until the slower way brings 3, and then 4 and so on.
-    network.system.streams[0].history = 2;
+    network.system.streams[0].paths.history = 2;
     let observed = network.observed(100_000);
     assert_eq!(seen(&observed), [10, 10, 2, 1, 0]);
     assert_eq!(observed.streams[0].rogue, 7);
@@ -104,7 +104,7 @@ fn ways_may_part_again_where_they_have_met() {
     let way = |links: &[u32]| links.iter().map(|link| PortId(2 * link)).collect::<Vec<_>>();
     network.plan.streams[0].paths =
         vec![vec![way(&[0, 1, 2, 5, 6, 8]), way(&[0, 3, 4, 7, 8]), way(&[0, 1, 2, 7, 8])]];
-    network.system.streams[0].history = 8;
+    network.system.streams[0].paths.history = 8;
     // Over link 1 to both 5 and 7, over link 3 to 7 only: one of two is eliminated before 7, and
     // one of the copies over 5, 6 and 7 before 8.
     assert_eq!(seen(&network.observed(50_000)), [5, 5, 10, 0, 0]);

@@ -18,9 +18,9 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program of another is refused at its first message.
-pub const VERSION: u16 = 11;
+pub const VERSION: u16 = 12;
 /// The oldest version that is understood: the one that knows of the integrity of channels.
-pub const OLDEST_VERSION: u16 = 11;
+pub const OLDEST_VERSION: u16 = 12;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -289,6 +289,13 @@ impl<'a> Reader<'a> {
             _ => Err(ProtocolViolation),
         }
     }
+    fn bit(&mut self) -> Result<bool, ProtocolViolation> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(ProtocolViolation),
+        }
+    }
     fn integrity(&mut self) -> Result<Integrity, ProtocolViolation> {
         match self.u8()? {
             0 => Ok(Integrity::None),
@@ -304,6 +311,7 @@ impl<'a> Reader<'a> {
             stream_id: StreamId(self.i64()? as u64),
             vlan: self.u16()?,
             pcp: self.u8()?,
+            replicated: self.bit()?,
             size: Octets::new(self.u32()?),
             integrity: self.integrity()?,
             talker_address: Some(MacAddress(self.take()?)).filter(|a| *a != MacAddress::default()),
@@ -461,6 +469,7 @@ impl<'a> Reply<'a> {
                     .put(&p.destination.0)
                     .put(&p.source.0);
                 to.i64(p.stream_id.0 as i64).put(&p.vlan.to_le_bytes()).u8(p.pcp);
+                to.u8(u8::from(p.replicated));
                 to.u32(p.size.get()).u8(p.integrity as u8);
                 to.put(&p.talker_address.unwrap_or_default().0);
                 to.i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
@@ -587,6 +596,7 @@ mod tests {
             pcp: 3,
             size: Octets::new(8),
             integrity: Integrity::Authenticated,
+            replicated: false,
             talker_address: Some(MacAddress([2, 0, 0, 0, 0, 9])),
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),

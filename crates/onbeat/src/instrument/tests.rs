@@ -343,6 +343,7 @@ fn context_on(name: &str, log: &Path) -> InterfaceContext {
         pcp: 3,
         size: Octets::new(8),
         integrity: Default::default(),
+        replicated: false,
         talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,

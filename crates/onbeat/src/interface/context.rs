@@ -403,7 +403,9 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
         let fine = (least..=most).contains(&value);
         fine.then_some(()).ok_or_else(|| format!("its {what} must be from {least} to {most}"))
     };
-    let longest = frame::MAX_CHANNEL_PAYLOAD.get() - parameters.integrity.trailer().get();
+    let r_tag = if parameters.replicated { frame::R_TAG.get() } else { 0 };
+    let trailer = parameters.integrity.trailer().get();
+    let longest = frame::MAX_CHANNEL_PAYLOAD.get() - trailer - r_tag;
     let size = parameters.size.get();
     if name.is_empty() || name.len() > limits::CHANNEL_NAME_OCTETS {
         return Err(format!("its name must have 1 to {} octets", limits::CHANNEL_NAME_OCTETS));
@@ -506,6 +508,7 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
         stream_id: channel.stream_id,
         vlan: channel.vlan,
         pcp: channel.pcp,
+        replicated: channel.paths.is_replicated(),
         size: channel.size,
         integrity: channel.integrity,
         talker_address: channel.talker_address,

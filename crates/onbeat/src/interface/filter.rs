@@ -214,6 +214,7 @@ mod tests {
             pcp: 3,
             size: Octets::new(8),
             integrity: Default::default(),
+            replicated: false,
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,

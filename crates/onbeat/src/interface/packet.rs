@@ -9,7 +9,7 @@ use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::gptp;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ADDRESSES, ETHERNET, ETHERTYPE_AVTP, TAGGED};
+use onbeat_runtime::wire::{ADDRESSES, ETHERNET, ETHERTYPE_AVTP, ETHERTYPE_R_TAG, R_TAG, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
@@ -58,7 +58,8 @@ impl PacketSocket {
             join(&socket, interface, channel.destination)?;
         }
         socket::listen(&socket, options)?;
-        bind(&socket, interface, ETHERTYPE_AVTP)?;
+        let protocol = if channel.replicated { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP };
+        bind(&socket, interface, protocol)?;
         let stamped = options.timestamps;
         Ok(Self { socket, untagged: false, stamped, launches: false, dropped })
     }
@@ -198,7 +199,12 @@ fn filter_frames(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<Op
         (filter::WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
         (filter::HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
     ];
-    filter::attach(socket, &address, ADDRESSES as u32 + 2, channel)
+    let (bare, behind) = (ETHERNET as u32, (ETHERNET + R_TAG) as u32);
+    if !channel.replicated {
+        return filter::attach(socket, &address, bare, channel);
+    }
+    let avtp = (filter::HALF, behind - 2, u32::from(ETHERTYPE_AVTP));
+    filter::attach(socket, &[address[0], address[1], avtp], behind, channel)
 }
 
 /// Sends without what a message header costs, some tenth of the whole path. A full queue must not

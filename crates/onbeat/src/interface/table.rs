@@ -12,6 +12,7 @@
 //!
 //! Version 2 has a line `reservation plan` or `reservation srp` behind the host's, and two more
 //! words for each channel: `none`, `crc` or `authenticated`, and the talker's address or `any`.
+//! Version 3 has one more: `r-tag` for channels that are replicated (802.1CB), `bare` for others.
 //!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
@@ -29,13 +30,16 @@ use std::str::FromStr;
 
 /// The word that a table begins with, before its version.
 const FORMAT: &str = "onbeat-channels";
-/// The newest version that is read. It is written where reservations are made by protocol, or a
-/// channel has a trailer or names its talker's address: version 1 cannot say that.
-const VERSION: u32 = 2;
+/// The newest version that is read. Tables are of the oldest version that can say what they say.
+const VERSION: u32 = 3;
 /// Words of a line about a channel in version 1.
 const WORDS: usize = 10;
 /// In version 2: integrity and talker's address come behind them.
 const WORDS_2: usize = WORDS + 2;
+/// In version 3: whether it is replicated comes behind them.
+const WORDS_3: usize = WORDS_2 + 1;
+const REPLICATED: &str = "r-tag";
+const NOT_REPLICATED: &str = "bare";
 /// Stands for an address that is not named.
 const ANY: &str = "any";
 
@@ -119,11 +123,16 @@ impl fmt::Display for ChannelTable {
             |p: &ChannelParameters| p.integrity == Integrity::None && p.talker_address.is_none();
         let is_plain = self.ends.iter().all(|end| is_plain(&end.parameters));
         let version = match self.reservation {
+            _ if self.ends.iter().any(|end| end.parameters.replicated) => 3,
             ReservationMode::Plan if is_plain => 1,
-            _ => VERSION,
+            _ => 2,
         };
         writeln!(f, "{FORMAT} {version}")?;
-        let more = if version == 1 { "" } else { "; integrity, talker's address" };
+        let more = match version {
+            1 => "",
+            2 => "; integrity, talker's address",
+            _ => "; integrity, talker's address, redundancy tag",
+        };
         writeln!(
             f,
             "# end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, \
@@ -150,6 +159,9 @@ impl fmt::Display for ChannelTable {
             if version > 1 {
                 let talker = p.talker_address.map_or(ANY.to_owned(), |a| a.to_string());
                 write!(f, " {} {talker}", p.integrity.as_str())?;
+            }
+            if version > 2 {
+                write!(f, " {}", if p.replicated { REPLICATED } else { NOT_REPLICATED })?;
             }
             writeln!(f)?;
         }
@@ -242,13 +254,23 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         let shown = word.get(..word.len().min(32)).unwrap_or_default();
         word.parse().map_err(|_| format!("the {what} `{shown}` is no number, or too large"))
     }
-    let wanted = if version == 1 { WORDS } else { WORDS_2 };
+    let wanted = match version {
+        1 => WORDS,
+        2 => WORDS_2,
+        _ => WORDS_3,
+    };
     let words: Vec<&str> = line.split(' ').take(wanted + 1).collect();
     let (first, more) = match words.split_first_chunk::<WORDS>() {
         Some((first, more)) if words.len() == wanted => (*first, more),
         _ => return Err(format!("{wanted} words, one space between them, not {}", words.len())),
     };
     let [end, name, destination, stream, vlan, pcp, octets, interval, tolerance, delay] = first;
+    let (more, replicated) = match more.split_at(more.len().min(WORDS_2 - WORDS)) {
+        (more, []) => (more, false),
+        (more, &[REPLICATED]) => (more, true),
+        (more, &[NOT_REPLICATED]) => (more, false),
+        _ => return Err(format!("the last word is `{REPLICATED}` or `{NOT_REPLICATED}`")),
+    };
     let (integrity, talker_address) = read_integrity(more)?;
     let role = match end {
         "talker" => Role::Talker,
@@ -269,6 +291,7 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         stream_id: StreamId(stream),
         vlan: number(vlan, "VLAN identifier")?,
         pcp: number(pcp, "priority code point")?,
+        replicated,
         size: Octets::new(number(octets, "size")?),
         integrity,
         talker_address,
@@ -320,7 +343,7 @@ end 2
         for text in ["", "[system]\nname = \"x\"\n", "onbeat-channels", "onbeat-channels one\n"] {
             assert_eq!(text.parse::<ChannelTable>(), Err(WrongTable::Other), "{text}");
         }
-        assert_eq!("onbeat-channels 3\n".parse::<ChannelTable>(), Err(WrongTable::Version(3)));
+        assert_eq!("onbeat-channels 4\n".parse::<ChannelTable>(), Err(WrongTable::Version(4)));
     }
 
     #[test]
@@ -339,6 +362,28 @@ end 2
         for wrong_line in ["", "reservation all\n", "reservation \n"] {
             let said = wrong(&text.replace("reservation srp\n", wrong_line));
             assert!(said.contains("line 5: expected `reservation plan` or"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_version_3_says_what_is_replicated() {
+        let text = TABLE
+            .replace("channels 1", "channels 3")
+            .replace("fixed delay", "fixed delay; integrity, talker's address, redundancy tag")
+            .replace("host plant\n", "host plant\nreservation plan\n")
+            .replace(" 2000000\n", " 2000000 none any r-tag\n")
+            .replace(" 1471 1 0 0\n", " 1471 1 0 0 none any bare\n");
+        let table: ChannelTable = text.parse().expect("a table");
+        assert_eq!(table.to_string(), text);
+        let replicated = |end: &TableEndpoint| end.parameters.replicated;
+        assert_eq!(table.ends.iter().map(replicated).collect::<Vec<_>>(), [true, false]);
+        for (from, to, what) in [
+            (" r-tag", "", "line 6: 13 words"),
+            (" r-tag", " tag", "line 6: the last word is `r-tag` or `bare`"),
+            (" 2 3 8 ", " 2 3 1471 ", "a message of 1471 octets; it may have 1 to 1470"),
+        ] {
+            let said = wrong(&text.replacen(from, to, 1));
+            assert!(said.contains(what), "{from} → {to}: {said}");
         }
     }
 

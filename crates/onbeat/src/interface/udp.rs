@@ -28,7 +28,7 @@ use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{Pdu, STREAM_HEADER, TAGGED};
+use onbeat_runtime::wire::{self, Pdu, STREAM_HEADER};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -155,7 +155,7 @@ impl UdpSocket {
     /// Sends the data unit of a tagged frame; with `launch`, so that it leaves at that instant of
     /// CLOCK_TAI. Real-time: one system call, allocates nothing, never waits.
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
-        let unit = frame.get(TAGGED..).unwrap_or_default();
+        let (_, unit) = wire::unwrap(frame).map_err(|_| io::ErrorKind::InvalidInput)?;
         let pdu = Pdu::parse(unit).map_err(|_| io::ErrorKind::InvalidInput)?;
         let unit = &unit[..STREAM_HEADER + pdu.payload.len()];
         let sequence = self.sequence.to_be_bytes();
@@ -311,6 +311,7 @@ mod tests {
             pcp: 3,
             size: Octets::new(8),
             integrity: Default::default(),
+            replicated: false,
             talker_address: None,
             interval: INTERVAL,
             tolerance: Span::ZERO,
@@ -361,7 +362,7 @@ mod tests {
         let mut receiver = UdpSocket { socket, sequence: 0, stamped, launches, dropped };
         let mut talker = onbeat_runtime::talker::Talker::new(channel());
         talker.write(SyncedTime::ZERO, &[9; 8], false).expect("the first");
-        let unit = &talker.frame()[TAGGED..TAGGED + STREAM_HEADER + 8];
+        let unit = &talker.frame()[wire::TAGGED..wire::TAGGED + STREAM_HEADER + 8];
         let good = [&[0, 0, 0, 1], unit].concat();
         let send = |octets: &[u8]| sender.send_to(octets, to).expect("the loopback");
         for at in [ENCAPSULATION, ENCAPSULATION + 4, ENCAPSULATION + 11] {

@@ -684,8 +684,8 @@ fn routes(system: &System, plan: &Plan) -> Vec<Route> {
     let channels = channels.map(|(number, (channel, planned))| Route {
         name: channel.name.clone(),
         colour: Some(number % COLOURS),
-        paths: (planned.paths.iter().zip(&channel.listeners))
-            .map(|(ports, to)| path(ports, name(*to)))
+        paths: (planned.paths_to_listeners(channel.listeners.len()))
+            .map(|(to, ports)| path(ports, name(channel.listeners[to])))
             .collect(),
     });
     let tcp = system.tcp.iter().zip(&plan.tcp).map(|(flow, [data, acknowledgements])| Route {

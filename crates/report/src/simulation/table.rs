@@ -146,7 +146,8 @@ fn flow_row(flow: &FlowResult, end: &ListenerResult) -> [String; 11] {
         end.host.clone(),
         flow.queue.to_string(),
         grouped(end.frames),
-        grouped(end.lost()),
+        // Of a replicated frame a copy may be lost, and another one arrive.
+        grouped(end.lost().min(flow.released.saturating_sub(end.frames))),
         latency(|l| l.min),
         latency(|l| l.mean),
         latency(|l| l.max),

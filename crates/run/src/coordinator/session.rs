@@ -30,7 +30,7 @@ use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_net::{Engine, Options, Overfull};
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
+use onbeat_runtime::wire::Frame;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -677,9 +677,7 @@ impl<'a> Session<'a> {
         };
         let queue = match &own {
             Some((theirs, ours)) if role == Role::Listener => {
-                let frame =
-                    (HEADERS + parameters.stream_data_length().get() as usize).max(MIN_FRAME);
-                Some(SocketQueue::new(ours, theirs.as_fd(), STAMP + frame)?)
+                Some(SocketQueue::new(ours, theirs.as_fd(), STAMP + parameters.frame_octets())?)
             }
             _ => None,
         };
@@ -721,7 +719,8 @@ impl<'a> Session<'a> {
                 && Frame::parse(frame).is_ok_and(|f| {
                     f.header.stream_id == e.parameters.stream_id
                         && f.payload.len() == e.parameters.stream_data_length().get() as usize
-                        && frame.len() == (HEADERS + f.payload.len()).max(MIN_FRAME)
+                        && f.header.r_tag.is_some() == e.parameters.replicated
+                        && frame.len() == e.parameters.frame_octets()
                 })
         });
         if !known {
@@ -825,9 +824,9 @@ fn drain(system: &System, plan: &Plan, most: Span) -> Span {
     };
     let mut longest = Span::ZERO;
     for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-        for (listener, path) in channel.listeners.iter().zip(&planned.paths) {
+        for (listener, path) in planned.paths_to_listeners(channel.listeners.len()) {
             let queued: Span = path.iter().map(queue).sum();
-            let stack = match &system.node(*listener).kind {
+            let stack = match &system.node(channel.listeners[listener]).kind {
                 NodeKind::Host(host) => host.stack_rx.max(),
                 NodeKind::Bridge(_) => Span::ZERO,
             };

@@ -83,6 +83,7 @@ pub(crate) fn parameters(stream: u64, interval_us: i64) -> ChannelParameters {
         pcp: 3,
         size: Octets::new(8),
         integrity: Default::default(),
+        replicated: false,
         talker_address: None,
         interval: Span::from_us(interval_us),
         tolerance: Span::from_us(interval_us) * 1_000,

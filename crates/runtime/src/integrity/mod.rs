@@ -29,7 +29,7 @@ pub use key::{KEY, KEY_FILE_OCTETS, KEYS_MAX, KeyRing, StreamKeys, WrongKeys, he
 use crate::channel_io::Reason;
 use crate::talker::ChannelParameters;
 use crate::wire::trailer::{AUTHENTICATION_TAG, COUNTERS, CRC, CRC_TRAILER, Mark, TAG_TRAILER};
-use crate::wire::{self, Header, TAGGED};
+use crate::wire::{self, Header, STREAM_HEADER};
 use blake2::digest::Mac;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::time::SyncedTime;
@@ -116,8 +116,9 @@ impl Seal {
                 trailer[..TAG_TRAILER - AUTHENTICATION_TAG].copy_from_slice(&mark.to_octets());
                 let length = wire::emit_with(header, value, &trailer, into);
                 let Some(mac) = keys.mac(key) else { return length };
-                let end = wire::HEADERS + value.len() + TAG_TRAILER;
-                let (unit, rest) = into[TAGGED..].split_at_mut(end - TAGGED - AUTHENTICATION_TAG);
+                let length_of_unit = STREAM_HEADER + value.len() + TAG_TRAILER;
+                let unit = &mut into[header.unit_at()..];
+                let (unit, rest) = unit.split_at_mut(length_of_unit - AUTHENTICATION_TAG);
                 let tag = tagged(mac, unit, stamp.capture_ns).finalize();
                 rest[..AUTHENTICATION_TAG].copy_from_slice(&tag.into_bytes());
                 length
@@ -131,9 +132,10 @@ fn emit_with_crc(header: &Header, value: &[u8], stamp: Stamp, into: &mut [u8]) -
     let counter = (stamp.counter % CRC_COUNTERS) as u32;
     trailer[..CRC_TRAILER - CRC].copy_from_slice(&counter.to_be_bytes());
     let length = wire::emit_with(header, value, &trailer, into);
-    let end = wire::HEADERS + value.len() + CRC_TRAILER - CRC;
-    let sum = AUTOSAR.checksum(&into[TAGGED..end]);
-    into[end..end + CRC].copy_from_slice(&sum.to_be_bytes());
+    let unit = &mut into[header.unit_at()..];
+    let end = STREAM_HEADER + value.len() + CRC_TRAILER - CRC;
+    let sum = AUTOSAR.checksum(&unit[..end]);
+    unit[end..end + CRC].copy_from_slice(&sum.to_be_bytes());
     length
 }
 

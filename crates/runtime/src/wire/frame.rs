@@ -1,15 +1,17 @@
-//! The frame of a network channel: Ethernet II, one 802.1Q tag, and a data unit ([`Pdu`]).
+//! The frame of a network channel: Ethernet II, one 802.1Q tag, a redundancy tag if the channel is
+//! replicated, and a data unit ([`Pdu`]).
 
 use super::avtp::ETHERTYPE_AVTP;
 use super::ethernet::{ETHERNET, Ethernet};
+use super::rtag::{ETHERTYPE_R_TAG, R_TAG, RTag};
 use super::vlan::{ETHERTYPE_VLAN, TAG, Tag};
 use super::{Pdu, STREAM_HEADER, WireError};
 use onbeat_model::units::{MacAddress, StreamId};
 use std::fmt;
 
-/// Octets before the data unit in a tagged frame.
+/// Octets before the data unit in a tagged frame without a redundancy tag.
 pub const TAGGED: usize = ETHERNET + TAG;
-/// Octets before the payload.
+/// Octets before the payload in such a frame.
 pub const HEADERS: usize = TAGGED + STREAM_HEADER;
 /// The longest frame without its FCS.
 pub const MAX_FRAME: usize = 1518;
@@ -27,6 +29,8 @@ pub struct Header {
     pub vlan: u16,
     /// Priority code point, 3 bits.
     pub pcp: u8,
+    /// The number in the frame's redundancy tag, if it has one.
+    pub r_tag: Option<u16>,
     /// Counts messages, wrapping after 65,535; where [`Header::instance`] is 0, after 255.
     pub number: u16,
     /// Tells one start of the talker from another; 0 where the talker does not say it, as older
@@ -43,6 +47,14 @@ pub struct Header {
     pub meeting: u32,
 }
 
+impl Header {
+    /// Octets before the data unit.
+    #[inline]
+    pub const fn unit_at(&self) -> usize {
+        TAGGED + if self.r_tag.is_some() { R_TAG } else { 0 }
+    }
+}
+
 /// A parsed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
@@ -52,22 +64,25 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// Splits an Ethernet frame without its FCS, with one 802.1Q tag or none (a kernel may have taken
-/// it off), into its first header and the octets of the data unit.
+/// Splits an Ethernet frame without its FCS into its first header and the octets of the data unit.
+/// It may have one 802.1Q tag (a kernel may have taken it off) and one redundancy tag (the last
+/// bridge may have done so).
 #[inline]
 pub fn unwrap(octets: &[u8]) -> Result<(Ethernet, &[u8]), WireError> {
     if octets.len() > MAX_FRAME {
         return Err(WireError::Size);
     }
-    let (ethernet, rest) = Ethernet::parse(octets)?;
-    match ethernet.ethertype {
-        ETHERTYPE_AVTP => Ok((ethernet, rest)),
-        ETHERTYPE_VLAN => match Tag::parse(rest)? {
-            (Tag { ethertype: ETHERTYPE_AVTP, .. }, rest) => Ok((ethernet, rest)),
-            _ => Err(WireError::EtherType),
-        },
-        _ => Err(WireError::EtherType),
+    let (ethernet, mut rest) = Ethernet::parse(octets)?;
+    let mut ethertype = ethernet.ethertype;
+    if ethertype == ETHERTYPE_VLAN {
+        let (tag, behind) = Tag::parse(rest)?;
+        (ethertype, rest) = (tag.ethertype, behind);
     }
+    if ethertype == ETHERTYPE_R_TAG {
+        let (tag, behind) = RTag::parse(rest)?;
+        (ethertype, rest) = (tag.ethertype, behind);
+    }
+    if ethertype == ETHERTYPE_AVTP { Ok((ethernet, rest)) } else { Err(WireError::EtherType) }
 }
 
 impl<'a> Frame<'a> {
@@ -77,8 +92,13 @@ impl<'a> Frame<'a> {
             return Err(WireError::Size);
         }
         let (ethernet, rest) = Ethernet::parse(octets)?;
-        let (tag, rest) = Tag::parse(rest)?;
-        if ethernet.ethertype != ETHERTYPE_VLAN || tag.ethertype != ETHERTYPE_AVTP {
+        let (tag, mut rest) = Tag::parse(rest)?;
+        let (mut ethertype, mut r_tag) = (tag.ethertype, None);
+        if ethertype == ETHERTYPE_R_TAG {
+            let (redundancy, behind) = RTag::parse(rest)?;
+            (ethertype, rest, r_tag) = (redundancy.ethertype, behind, Some(redundancy.sequence));
+        }
+        if ethernet.ethertype != ETHERTYPE_VLAN || ethertype != ETHERTYPE_AVTP {
             return Err(WireError::EtherType);
         }
         let pdu = Pdu::parse(rest)?;
@@ -87,6 +107,7 @@ impl<'a> Frame<'a> {
             source: ethernet.source,
             vlan: tag.vlan,
             pcp: tag.pcp,
+            r_tag,
             number: pdu.number,
             instance: pdu.instance,
             uncertain: pdu.uncertain,
@@ -97,13 +118,18 @@ impl<'a> Frame<'a> {
         Ok(Self { header, payload: pdu.payload })
     }
 
-    fn layers(&self) -> (Ethernet, Tag, Pdu<'a>) {
-        let Header { destination, source, vlan, pcp, .. } = self.header;
+    fn layers(&self) -> (Ethernet, Tag, Option<RTag>, Pdu<'a>) {
+        let Header { destination, source, vlan, pcp, r_tag, .. } = self.header;
         let Header { number, instance, uncertain, stream_id, timestamp, meeting, .. } = self.header;
         let payload = self.payload;
         (
             Ethernet { destination, source, ethertype: ETHERTYPE_VLAN },
-            Tag { vlan, pcp, ethertype: ETHERTYPE_AVTP },
+            Tag {
+                vlan,
+                pcp,
+                ethertype: if r_tag.is_some() { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP },
+            },
+            r_tag.map(|sequence| RTag { sequence, ethertype: ETHERTYPE_AVTP }),
             Pdu { number, instance, uncertain, stream_id, timestamp, meeting, payload },
         )
     }
@@ -111,8 +137,10 @@ impl<'a> Frame<'a> {
 
 impl fmt::Display for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ethernet, tag, pdu) = self.layers();
-        write!(f, "{ethernet} | {tag} | {pdu}")
+        let (ethernet, tag, r_tag, pdu) = self.layers();
+        write!(f, "{ethernet} | {tag} | ")?;
+        r_tag.map_or(Ok(()), |r_tag| write!(f, "{r_tag} | "))?;
+        write!(f, "{pdu}")
     }
 }
 
@@ -131,11 +159,14 @@ pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
 /// When both are longer than a frame can carry, or `into` shorter than the frame.
 pub fn emit_with(header: &Header, payload: &[u8], trailer: &[u8], into: &mut [u8]) -> usize {
     let data = payload.len() + trailer.len();
-    let length = (HEADERS + data).max(MIN_FRAME);
+    let length = (header.unit_at() + STREAM_HEADER + data).max(MIN_FRAME);
     assert!(length <= MAX_FRAME, "stream data of {data} octets fits no frame");
-    let (ethernet, tag, pdu) = Frame { header: *header, payload }.layers();
-    let padding = pdu.emit_with(trailer, tag.emit(ethernet.emit(&mut into[..length])));
-    padding.fill(0);
+    let (ethernet, tag, r_tag, pdu) = Frame { header: *header, payload }.layers();
+    let mut rest = tag.emit(ethernet.emit(&mut into[..length]));
+    if let Some(r_tag) = r_tag {
+        rest = r_tag.emit(rest);
+    }
+    pdu.emit_with(trailer, rest).fill(0);
     length
 }
 
@@ -150,6 +181,7 @@ mod tests {
             source: MacAddress([2, 0, 0, 0, 0, 1]),
             vlan: 2,
             pcp: 3,
+            r_tag: None,
             number: 0x0507,
             instance: 9,
             uncertain: true,
@@ -175,6 +207,25 @@ mod tests {
         ]
         .concat();
         assert_eq!(&octets[..length], &expected);
+    }
+
+    #[test]
+    fn a_replicated_frame_has_its_number_behind_the_vlan() {
+        let mut octets = [0xff; 128];
+        let replicated = Header { r_tag: Some(0x0304), ..header() };
+        let length = emit(&replicated, &[1; 8], &mut octets);
+        let tags = [0x81, 0x00, 0x60, 0x02, 0xf1, 0xc1, 0, 0, 3, 4, 0x22, 0xf0, 0x7f];
+        assert_eq!(octets[12..25], tags);
+        assert_eq!(length, MIN_FRAME);
+        let frame = Frame::parse(&octets[..length]).expect("a frame");
+        assert_eq!(frame.header, replicated);
+        assert!(frame.to_string().contains("EtherType 0xf1c1 | R-TAG 772, EtherType 0x22f0 | "));
+        // What the reserved field says does not matter.
+        octets[18] = 9;
+        assert_eq!(Frame::parse(&octets[..length]).map(|f| f.header), Ok(replicated));
+        octets[22] = 0x08;
+        assert_eq!(Frame::parse(&octets[..length]), Err(WireError::EtherType));
+        assert_eq!(unwrap(&octets[..length]).map(drop), Err(WireError::EtherType));
     }
 
     #[test]
@@ -228,11 +279,12 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_emitted_is_parsed_back(
-            payload in proptest::collection::vec(any::<u8>(), 0..1476),
+            payload in proptest::collection::vec(any::<u8>(), 0..1470), r_tag: Option<u16>,
             number: u16, instance in 1u8.., uncertain: bool, stream_id: u64, timestamp: u32,
             meeting: u32, vlan in 0u16..4096, pcp in 0u8..8,
         ) {
             let header = Header {
+                r_tag,
                 number,
                 instance,
                 uncertain,

@@ -1,19 +1,21 @@
 //! What is on the wire, a layer in each file: its fields, a reader and a writer that are each
-//! other's inverse, and a line to print. [`ethernet`] and [`vlan`] are before everything; [`avtp`]
-//! is the data unit of a channel, [`trailer`] what it is checked by, and [`frame`] all of them
-//! together. gPTP's messages, which are right behind Ethernet, are in [`crate::gptp`].
+//! other's inverse, and a line to print. [`ethernet`], [`vlan`] and [`rtag`] are before everything;
+//! [`avtp`] is the data unit of a channel, [`trailer`] what it is checked by, and [`frame`] all of
+//! them together. gPTP's messages, which are right behind Ethernet, are in [`crate::gptp`].
 //!
 //! All parsing is total: any octets give a layer or a [`WireError`], never a panic.
 
 pub mod avtp;
 pub mod ethernet;
 pub mod frame;
+pub mod rtag;
 pub mod trailer;
 pub mod vlan;
 
 pub use avtp::{ETHERTYPE_AVTP, Pdu, STREAM_HEADER, SUBTYPE_EF_STREAM};
 pub use ethernet::{ADDRESSES, ETHERNET, Ethernet};
 pub use frame::{Frame, HEADERS, Header, MAX_FRAME, MIN_FRAME, TAGGED, emit, emit_with, unwrap};
+pub use rtag::{ETHERTYPE_R_TAG, R_TAG, RTag};
 pub use vlan::{ETHERTYPE_VLAN, Tag};
 
 use std::ops::Range;

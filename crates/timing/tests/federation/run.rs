@@ -146,6 +146,7 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         reserve: false,
         vlan: 2,
         pcp: 0,
+        paths: Default::default(),
         phase_jitter: None,
         class_is_open: false,
         phase: Span::ZERO,

@@ -94,6 +94,7 @@ mod tests {
             pcp: 3,
             size: Octets::new(8),
             integrity: Integrity::None,
+            replicated: false,
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,

@@ -6,7 +6,9 @@ use super::ring::{STAMP, STAMP_MARK};
 use crate::bpf::*;
 use onbeat_runtime::channel_io::Reason;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ETHERTYPE_AVTP, ETHERTYPE_VLAN, STREAM_HEADER, SUBTYPE_EF_STREAM};
+use onbeat_runtime::wire::{
+    ETHERTYPE_AVTP, ETHERTYPE_R_TAG, ETHERTYPE_VLAN, R_TAG, STREAM_HEADER, SUBTYPE_EF_STREAM,
+};
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::io;
 
@@ -61,6 +63,7 @@ fn find_unit() -> Vec<LabelledInstruction> {
     // Compared as they are in the frame.
     let avtp = i32::from(ETHERTYPE_AVTP.to_be());
     let vlan = i32::from(ETHERTYPE_VLAN.to_be());
+    let r_tag = i32::from(ETHERTYPE_R_TAG.to_be());
     vec![
         copy(6, 1),
         load(LOAD_32, 2, 6, DATA),
@@ -74,18 +77,27 @@ fn find_unit() -> Vec<LabelledInstruction> {
         copy(8, 2),
         with(ADD, 8, 14),
         go(IF_EQUAL, 5, avtp, "unit"),
+        go(IF_EQUAL, 5, r_tag, "redundancy tag"),
         go(UNLESS_EQUAL, 5, vlan, "pass"),
         // The same with a tag.
         copy(4, 2),
         with(ADD, 4, 30),
         compare(IF_MORE_THAN_REGISTER, 4, 9, "pass"),
         load(LOAD_16, 5, 2, 16),
-        go(UNLESS_EQUAL, 5, avtp, "pass"),
         load(LOAD_16, 7, 2, 14),
         with(FROM_BIG_ENDIAN, 7, 16),
         with(AND, 7, VID),
         copy(8, 2),
         with(ADD, 8, 18),
+        go(IF_EQUAL, 5, avtp, "unit"),
+        go(UNLESS_EQUAL, 5, r_tag, "pass"),
+        // The same behind a redundancy tag.
+        at("redundancy tag", copy(4, 8)),
+        with(ADD, 4, R_TAG as i32 + 12),
+        compare(IF_MORE_THAN_REGISTER, 4, 9, "pass"),
+        load(LOAD_16, 5, 8, R_TAG as i16 - 2),
+        go(UNLESS_EQUAL, 5, avtp, "pass"),
+        with(ADD, 8, R_TAG as i32),
     ]
 }
 
