@@ -76,7 +76,9 @@ pub(super) struct Device {
     is_edited: bool,
     committed: Progress,
     confirmed: Progress,
-    /// None until it has been read after a cancellation: whether it is as before.
+    /// Whether it has said that it went back.
+    is_cancelled: bool,
+    /// None until it has been read after that: whether it is as before.
     is_as_before: Option<bool>,
     before: Vec<Tree>,
     removed: Vec<String>,
@@ -94,6 +96,7 @@ impl Device {
             is_edited: false,
             committed: Progress::No,
             confirmed: Progress::No,
+            is_cancelled: false,
             is_as_before: None,
             before: Vec::new(),
             removed: Vec::new(),
@@ -189,6 +192,10 @@ impl Device {
             }
             (PushStep::After, Reply::Data(data)) => {
                 let is_same = is_same(&self.before, &data);
+                if !is_same && !self.is_cancelled {
+                    // What it has is still to be confirmed, and goes back when the session ends.
+                    return Ok(());
+                }
                 self.is_as_before = Some(is_same);
                 if !is_same {
                     return own("the running configuration is not what it was".to_owned());
@@ -204,6 +211,7 @@ impl Device {
             (PushStep::Unlock, _) => self.is_locked = false,
             (PushStep::Discard, _) => self.is_edited = false,
             (PushStep::Commit, _) => self.committed = Progress::Yes,
+            (PushStep::Cancel, _) => self.is_cancelled = true,
             (PushStep::Confirm, _) => self.confirmed = Progress::Yes,
             (PushStep::Close, _) => self.has_session = false,
             _ => {}

@@ -256,6 +256,23 @@ fn a_confirmation_that_is_refused_first_takes_all_back_and_later_only_its_own() 
 }
 
 #[test]
+fn a_device_that_refuses_to_go_back_does_so_when_its_session_ends() {
+    let mut models = [Model::new(), Model::new()];
+    let mut push = Push::new(&targets(2), MINUTE);
+    // The first commit is done and not understood; then the device says that it is busy.
+    let fault = |number| match number {
+        16 => Some(Fault::Garbled),
+        17 => Some(Fault::Refused),
+        _ => None,
+    };
+    assert!(run(&mut push, &mut models, fault));
+    let steps: Vec<_> = push.failures().iter().map(|failure| failure.step).collect();
+    assert_eq!(steps, [PushStep::Commit, PushStep::Cancel]);
+    assert_eq!((push.state(0), push.ending()), (PushState::GoesBack, Ending::Mixed));
+    judge(&push, &models, true);
+}
+
+#[test]
 fn nothing_is_confirmed_when_devices_may_have_gone_back() {
     let mut push = Push::new(&targets(1), MINUTE);
     let mut model = Model::new();
