@@ -19,6 +19,7 @@ fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
         vlan: 2,
         pcp: 3,
         replicated: false,
+        launch: None,
         size: Octets::new(size as u32),
         integrity: Default::default(),
         talker_address: None,

@@ -23,6 +23,7 @@ fn parameters(integrity: Integrity) -> ChannelParameters {
         vlan: 2,
         pcp: 3,
         replicated: false,
+        launch: None,
         size: Octets::new(SIZE as u32),
         integrity,
         talker_address: None,

@@ -238,6 +238,7 @@ pub(crate) unsafe fn declare(
             size: Octets::new(channel.size),
             integrity,
             replicated: false,
+            launch: None,
             talker_address: None,
             interval,
             tolerance: rate_tolerance(interval, channel.burst),

@@ -37,7 +37,7 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
     let nodes = (0..).map(NodeId).zip(&system.nodes);
     let mut tables = Vec::new();
     for (id, node) in nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_))) {
-        let table = ChannelTable::of(system, id).with_context(|| {
+        let table = ChannelTable::of(system, plan, id).with_context(|| {
             format!("host `{}` has more than {MAX_CHANNELS} channels: no program may", node.name)
         })?;
         if !table.ends.is_empty() {
@@ -73,8 +73,8 @@ fn launches(system: &System, plan: &Plan) -> Vec<String> {
         let name = &system.node(*id).name;
         (count > 0).then(|| {
             format!(
-                "`{name}` has no gates (device `{}`): frames of {count} of its channels have to \
-                 leave at their launch times, which no configuration says",
+                "`{name}` has no gates (device `{}`): its programs keep the launch times of \
+                 {count} channels, which its table says; `etf` of its `.tc` makes them exact",
                 device.name
             )
         })

@@ -112,7 +112,16 @@ fn a_host_without_gates_is_planned_deployed_and_simulated_with_launch_times() {
     assert!(simulated.contains(":\"kept\"") && !simulated.contains(":\"broken\""), "{simulated}");
     let output = run(&["plan", ".", "--deploy", "tables"], launched.path(), 0);
     let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(said.contains("`a` has no gates (device `d`): frames of 1 of its channels"), "{said}");
+    assert!(said.contains("`a` has no gates (device `d`): its programs keep the launch"), "{said}");
+    let read = |file: &str| {
+        std::fs::read_to_string(launched.path().join("tables").join(file)).expect("a file")
+    };
+    assert!(read("a.tc").contains(" etf clockid CLOCK_TAI delta "), "{}", read("a.tc"));
+    let launch = &plan["channels"][0]["launch"];
+    let [at, write] = ["at_ns", "write_ns"].map(|key| launch[key].as_i64().expect("a time"));
+    let word = format!(" bare {at}:{}\n", (at - write).rem_euclid(1_000_000));
+    assert!(read("a.channels").contains(&word), "{word}: {}", read("a.channels"));
+    assert!(!read("b.channels").contains(&word) && !read("b.channels").contains("channels 3"));
     let written = |node: &str| {
         let path = launched.path().join("tables").join(format!("{node}.yang.xml"));
         std::fs::read_to_string(path).expect("a configuration")

@@ -80,7 +80,7 @@ fn a_link_that_fails_costs_a_replicated_channel_no_message() {
     assert_eq!((&twice["verdict"], &once["verdict"]), (&"kept".into(), &"broken".into()));
     // By the slower path for a while.
     let slowest = number(twice, "latency_ns.max");
-    assert!(slowest > 10 * number(twice, "latency_ns.min"), "{twice}");
+    assert!(slowest > 5 * number(twice, "latency_ns.min"), "{twice}");
     assert!(slowest <= number(twice, "bound_ns"), "{twice}");
 }
 
@@ -98,7 +98,7 @@ fn the_plan_the_report_and_a_hosts_table_say_what_is_replicated() {
     assert!(table.starts_with("onbeat-channels 3\n"), "{table}");
     let end = |name: &str| {
         let mut lines = table.lines().filter(|line| line.contains(&format!(" {name} ")));
-        lines.next().expect("a line").rsplit(' ').next().map(str::to_owned)
+        lines.next().expect("a line").rsplit(' ').nth(1).map(str::to_owned)
     };
     assert_eq!([end("twice"), end("once")], ["r-tag", "bare"].map(|word| Some(word.to_owned())));
     let text = String::from_utf8(run(&["plan", "."], system.path(), 0).stdout).expect("UTF-8");
@@ -135,6 +135,6 @@ fn a_simulation_counts_the_copies_and_wireshark_reads_their_numbers() {
     };
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     // 18 of addresses and tag, 6 of the redundancy tag, 24 of the stream header, the message.
-    let expected: Vec<String> = (0..released).map(|n| format!("{n},IEEE1722,,112")).collect();
+    let expected: Vec<String> = (0..released).map(|n| format!("{n:#06x},IEEE1722,,112")).collect();
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
 }

@@ -35,6 +35,7 @@ fn costs(integrity: Integrity, octets: u32) -> [i64; 2] {
         size: Octets::new(octets),
         integrity,
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,

@@ -330,6 +330,7 @@ mod tests {
             size: onbeat_model::units::Octets::new(8),
             integrity: Integrity::Authenticated,
             replicated: false,
+            launch: None,
             talker_address: None,
             interval: onbeat_model::time::Span::from_ms(1),
             tolerance: Default::default(),

@@ -86,6 +86,7 @@ fn channel(stream: u64) -> ChannelParameters {
         size: SIZE,
         integrity: Default::default(),
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: Span::from_us(100),
         tolerance: Span::ZERO,

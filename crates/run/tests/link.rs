@@ -10,7 +10,9 @@ use onbeat::interface::{
 use onbeat_model::record::flag;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets};
+use onbeat_runtime::channel::Written;
 use onbeat_runtime::channel_io::{ChannelError, ChannelIo, Timeout};
+use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::queue::CAPACITY;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
@@ -253,6 +255,57 @@ fn of_the_copies_of_a_replicated_message_one_is_read_on_every_transport() {
         let copies = if transport == TransportKind::Xdp { 59 } else { 39 };
         assert_eq!((counters.received, counters.duplicate, counters.lost), (20, copies, 0));
         assert_eq!(counters.rejected, [0; 10], "{transport:?}");
+    }
+}
+
+#[test]
+fn frames_of_a_scheduled_channel_leave_at_its_launch_times_one_at_each() {
+    for transport in [TransportKind::Packet, TransportKind::Xdp, TransportKind::Udp4] {
+        let Some(mut hosts) = hosts() else { return };
+        let launch = LaunchTimes { at: Span::from_us(700), lead: Span::from_us(200) };
+        let interval = Span::from_ms(5);
+        let channel = ChannelParameters { launch: Some(launch), ..parameters(1, 5_000) };
+        let options = InterfaceOptions { timestamps: true, ..InterfaceOptions::default() };
+        // The launch times are those of the network's time, not of the programs'.
+        let epoch = 1_234_567;
+        let settings = InterfaceSettings { transport, options, epoch, ..Default::default() };
+        let listener = hosts.context_with("listener", settings.clone());
+        let talker = hosts.context_with("talker", settings);
+        for context in [&talker, &listener] {
+            declare(context, "c", channel);
+        }
+        let reader = hosts.inside("listener", || listener.open_listener("c", SIZE));
+        let (mut writer, mut reader) = match reader {
+            Err(_) if transport == TransportKind::Xdp => continue,
+            reader => {
+                let writer = hosts.inside("talker", || talker.open_talker("c", SIZE));
+                (writer.expect("write"), reader.expect("read"))
+            }
+        };
+        let mut launches = Vec::new();
+        for k in 0..12u64 {
+            let before = talker.now().expect("the time").local;
+            let capture = match k % 3 {
+                0 => writer.write(&k.to_le_bytes()).expect("written"),
+                1 => match writer.try_write(&k.to_le_bytes()).expect("written") {
+                    Written::Sent { capture } => capture,
+                    other => panic!("{other:?}"),
+                },
+                _ => writer.write_at(&k.to_le_bytes(), before + Span::from_ms(7)).expect("written"),
+            };
+            let last = launches.last().copied();
+            let at = launch.next(interval, epoch + capture.as_ns(), last);
+            launches.push(at);
+            // Nothing here holds frames: the writer did.
+            let after = talker.now().expect("the time").local;
+            assert!(epoch + after.as_ns() >= at, "{transport:?}: it returned before {at}");
+            assert_eq!((at - launch.at.as_ns()).rem_euclid(interval.as_ns()), 0);
+            let mut value = [0; 8];
+            let info = reader.read(&mut value, Timeout::Endless).expect("no fault");
+            let info = info.expect("a message");
+            assert_eq!((u64::from_le_bytes(value), info.capture), (k, capture));
+            assert!(epoch + info.arrived.as_ns() >= at, "{transport:?}: it came before {at}");
+        }
     }
 }
 

@@ -128,7 +128,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
                 Ok(Written::RateExceeded { until: exceeded.until })
             }
             Ok(sent) => {
-                self.io.send(self.talker.frame())?;
+                self.send()?;
                 self.note(sent, now);
                 Ok(Written::Sent { capture: sent.capture })
             }
@@ -161,11 +161,21 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
                     at = exceeded.until;
                 }
                 Ok(sent) => {
-                    self.io.launch(self.talker.frame(), sent.capture)?;
+                    let at = self.talker.launch().unwrap_or(sent.capture);
+                    self.io.launch(self.talker.frame(), at)?;
                     self.note(sent, Instant { local: sent.capture, network: None });
                     return Ok(sent.capture);
                 }
             }
+        }
+    }
+
+    /// Sends the frame of the last message, at its launch time if the channel is scheduled.
+    #[inline]
+    fn send(&mut self) -> Result<(), ChannelError> {
+        match self.talker.launch() {
+            None => self.io.send(self.talker.frame()),
+            Some(at) => self.io.launch(self.talker.frame(), at),
         }
     }
 
@@ -188,7 +198,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
             self.io.may_write(now.local)?;
             match self.talker.write(now.local, value, self.io.uncertain()) {
                 Ok(sent) => {
-                    self.io.send(self.talker.frame())?;
+                    self.send()?;
                     return Ok(self.note(sent, now));
                 }
                 Err(exceeded) => self.sleep_for_rate(exceeded.until)?,

@@ -16,6 +16,7 @@ pub mod expect;
 pub mod federate;
 pub mod gptp;
 pub mod integrity;
+pub mod launch;
 pub mod listener;
 pub mod meeting;
 pub mod mmrp;

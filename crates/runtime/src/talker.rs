@@ -1,6 +1,7 @@
 //! The writing end of a channel as a state machine: rate, sequence and frame.
 
 use crate::integrity::{Epoch, Seal, Stamp, StreamKeys};
+use crate::launch::LaunchTimes;
 use crate::wire::{Header, MAX_FRAME, MIN_FRAME, R_TAG, STREAM_HEADER, TAGGED};
 use onbeat_model::integrity::Integrity;
 use onbeat_model::time::{Span, SyncedTime};
@@ -30,6 +31,9 @@ pub struct ChannelParameters {
     pub talker_address: Option<MacAddress>,
     /// The least mean time between two messages.
     pub interval: Span,
+    /// When its frames leave, if it is scheduled and the talker's side keeps its launch times: an
+    /// emulated network does that itself.
+    pub launch: Option<LaunchTimes>,
     /// By how much a message may come before its interval is over.
     pub tolerance: Span,
     /// Capture to wake-up.
@@ -95,6 +99,8 @@ pub struct Talker {
     now: Option<SyncedTime>,
     meeting: u32,
     sequence: u64,
+    /// The last launch time, by the network's time.
+    launched: Option<i64>,
     instance: u8,
     seal: Seal,
     frame: [u8; MAX_FRAME],
@@ -119,6 +125,7 @@ impl Talker {
             now: None,
             meeting: 0,
             sequence: 0,
+            launched: None,
             frame: [0; MAX_FRAME],
             length: 0,
         }
@@ -176,7 +183,7 @@ impl Talker {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
         if self.now.is_some_and(|before| now < before - SAME_INSTANT) {
             // The clock was set back: what was counted by it means nothing any more.
-            (self.due, self.last) = (None, None);
+            (self.due, self.last, self.launched) = (None, None, None);
         }
         self.now = Some(now);
         let at = at.max(now);
@@ -206,6 +213,17 @@ impl Talker {
         self.last = Some(capture);
         self.sequence += 1;
         Ok(Sent { sequence: self.sequence - 1, capture })
+    }
+
+    /// When the last message's frame leaves; none if at once. Each launch time is given once.
+    #[inline]
+    pub fn launch(&mut self) -> Option<SyncedTime> {
+        let ChannelParameters { launch, interval, epoch, .. } = self.parameters;
+        let capture = self.last?;
+        let now = epoch.saturating_add(capture.as_ns());
+        let at = launch?.next(interval, now, self.launched);
+        self.launched = Some(at);
+        Some(SyncedTime::from_ns(at.saturating_sub(epoch)))
     }
 
     /// Until when the declared rate allows no message, if it allows none at `now`.
@@ -271,6 +289,7 @@ pub(crate) mod tests {
             size: Octets::new(8),
             integrity: Integrity::None,
             replicated: false,
+            launch: None,
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),

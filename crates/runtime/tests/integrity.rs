@@ -27,6 +27,7 @@ fn parameters(integrity: Integrity) -> ChannelParameters {
         size: Octets::new(SIZE as u32),
         integrity,
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: INTERVAL,
         tolerance: Span::from_us(125),

@@ -99,6 +99,7 @@ fn channel(stream: u64) -> ChannelParameters {
         size: Octets::new(8),
         integrity: Default::default(),
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: Span::from_us(2_500),
         tolerance: Span::ZERO,

@@ -13,7 +13,7 @@ use crate::classes::{Classes, Users};
 use crate::filtering::Database;
 use crate::port;
 use onbeat_model::port::{QUEUES, Selection};
-use onbeat_model::system::{BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -179,7 +179,7 @@ fn entering(all: &Deployment<'_>, ports: &[PortId]) -> BTreeSet<(u16, PortId)> {
 
 /// What a port is to do that its lines do not say.
 fn port_unsaid(all: &Deployment<'_>, id: PortId, traffic: &Traffic) -> Vec<String> {
-    let Deployment { system, plan, leaving } = all;
+    let Deployment { system, plan, .. } = all;
     let port = system.port(id);
     let settings = plan.ports.get(id.index()).map_or(&port.settings, |port| &port.settings);
     let label = system.port_label(id);
@@ -217,12 +217,8 @@ fn port_unsaid(all: &Deployment<'_>, id: PortId, traffic: &Traffic) -> Vec<Strin
     if shapers.sum::<u64>() > traffic.rate.as_bps() / 1_000 {
         say("its idleSlopes, rounded up to kbit/s, are together more than its rate".to_owned());
     }
-    let launches = |id: &ChannelId| {
-        system.channel(*id).talker == port.node && plan.channel(*id).launch.is_some()
-    };
-    if leaving.channels(id).iter().any(launches) {
-        say("launch times are not kept by `etf`, which drops what a program sends without one"
-            .to_owned());
+    if let Err(why) = traffic::launches(all, id) {
+        say(why);
     }
     unsaid
 }

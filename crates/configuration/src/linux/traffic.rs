@@ -6,7 +6,7 @@ use crate::classes::{Classes, Users};
 
 use onbeat_model::plan::Plan;
 use onbeat_model::port::{GateControl, QUEUES, Selection};
-use onbeat_model::system::{BEST_EFFORT_QUEUE, Class, NodeId, NodeKind, PortId, System};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, Channel, Class, NodeId, NodeKind, PortId, System};
 use onbeat_model::units::{BitRate, Octets, frame};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,10 @@ const TC_ENTRIES_MAX: usize = 30;
 const CYCLE_MAX_NS: i64 = i32::MAX as i64;
 /// What an entry must have time for at least (net/sched/sch_taprio.c): ETH_ZLEN.
 const SHORTEST: Octets = Octets::new(60);
+
+/// How long before a launch time the kernel wakes to hand the frame to the driver: more than a
+/// kernel without real-time patches is late, mostly (tc-etf(8) has 300 µs in its example).
+const ETF_DELTA_NS: u32 = 200_000;
 
 /// Whether the kernel gives interfaces such a name (`dev_valid_name`), and no command takes it for
 /// an option.
@@ -79,6 +83,8 @@ pub struct Queue {
     pub idle_slope: BitRate,
     /// The longest of its frames on the wire, in octets.
     pub octets: u64,
+    /// Whether the kernel launches its frames at their launch times.
+    pub launches: bool,
 }
 
 /// A VLAN of the interface.
@@ -133,6 +139,9 @@ pub struct Disciplines {
     /// How many classes there are at least: those of the map always are. No tune sets it.
     #[serde(skip)]
     pub classes: u8,
+    /// The classes whose frames `etf` holds until their launch times. No tune sets it.
+    #[serde(skip)]
+    pub launches: Vec<u8>,
 }
 
 /// A gate control list, by classes.
@@ -185,6 +194,13 @@ impl Disciplines {
                  {idle_slope_kbps} sendslope -{send_slope_kbps} hicredit {high_octets} locredit \
                  -{low_octets} offload {}",
                 u8::from(self.offload)
+            ))
+        }));
+        commands.extend(self.launches.iter().map(|class| {
+            let at = class + 1;
+            words(&format!(
+                "tc qdisc replace dev {interface} parent {HANDLE}{at} handle 8b{at}: etf clockid \
+                 CLOCK_TAI delta {ETF_DELTA_NS}"
             ))
         }));
         commands
@@ -260,16 +276,13 @@ impl Traffic {
             if channels.is_empty() {
                 continue;
             }
-            let octets = |length| u64::from(frame::on_wire(frame::of_channel(length)).get());
+            let octets = channels.iter().map(|c| u64::from(frame::on_wire(c.frame()).get())).max();
             classes.push(Queue {
                 queue: class.queue() as u8,
                 pcps: channels.iter().map(|channel| channel.pcp).collect(),
                 idle_slope: planned.idle_slope(class),
-                octets: channels
-                    .iter()
-                    .map(|c| octets(c.stream_data_length()))
-                    .max()
-                    .unwrap_or_default(),
+                octets: octets.unwrap_or_default(),
+                launches: false,
             });
         }
         Self {
@@ -303,6 +316,7 @@ impl Traffic {
                 idle_slope,
                 // Where nothing is known to be sent, anything may be.
                 octets: u64::from(longest.unwrap_or(frame::on_wire(frame::MAX_TAGGED)).get()),
+                launches: queue == Class::Scheduled.queue() && launches(all, id) == Ok(true),
             })
         });
         let classes = classes.collect();
@@ -347,7 +361,10 @@ impl Traffic {
         let queues = u16::try_from(queues).unwrap_or(u16::MAX).min(QUEUES_MAX);
         let shaped = self.classes.iter().enumerate().filter(|(_, q)| q.idle_slope.as_bps() > 0);
         let shapers = shaped.map(|(at, _)| self.shaper(at)).collect();
-        Ok(Some(Disciplines { map, queues, gates, shapers, offload: self.offload, classes }))
+        let launches = self.classes.iter().enumerate().filter(|(_, queue)| queue.launches);
+        let launches = launches.map(|(at, _)| self.number(at)).collect();
+        let offload = self.offload;
+        Ok(Some(Disciplines { map, queues, gates, shapers, offload, classes, launches }))
     }
 
     /// From how many queues the interface has to send.
@@ -457,6 +474,26 @@ impl Traffic {
     }
 }
 
+/// Whether frames leave a host's port at launch times that no gates keep: its programs give them
+/// with each frame. Or why the kernel cannot keep them there: it drops frames without one.
+pub(super) fn launches(all: &Deployment<'_>, id: PortId) -> Result<bool, String> {
+    let Deployment { system, plan, .. } = all;
+    let node = system.port(id).node;
+    let has_gates = plan.ports.get(id.index()).is_some_and(|port| !port.settings.gates.is_empty());
+    let own = || system.channels.iter().zip(&plan.channels).filter(|(own, _)| own.talker == node);
+    let launched = || own().filter(|(_, planned)| planned.launch.is_some());
+    let shares = |channel: &Channel| launched().any(|(own, _)| own.pcp == channel.pcp);
+    let mut others = own().filter(|(_, planned)| planned.launch.is_none());
+    match others.find(|(channel, _)| shares(channel)) {
+        _ if has_gates => Ok(false),
+        None => Ok(launched().next().is_some()),
+        Some((other, _)) => Err(format!(
+            "launch times are not kept by `etf`: channel `{}` has the same priority and none",
+            other.name
+        )),
+    }
+}
+
 /// The VLANs of what a host sends and receives.
 fn vlans(system: &System, host: NodeId) -> Vec<Vlan> {
     let mut vlans: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
@@ -480,7 +517,7 @@ mod tests {
 
     fn queue(class: Class, pcp: u8, mbps: u64, octets: u64) -> Queue {
         let (queue, idle_slope) = (class.queue() as u8, BitRate::from_mbps(mbps));
-        Queue { queue, pcps: BTreeSet::from([pcp]), idle_slope, octets }
+        Queue { queue, pcps: BTreeSet::from([pcp]), idle_slope, octets, launches: false }
     }
 
     fn two() -> Traffic {

@@ -13,6 +13,9 @@ use std::process::Command;
 /// Systems of the generators.
 const RANDOM: u64 = 40;
 
+/// What holds frames until their launch times.
+const ETF: [&str; 5] = ["etf", "clockid", "CLOCK_TAI", "delta", "200000"];
+
 /// What tc is told of one interface.
 #[derive(Debug, Default)]
 struct Disciplines {
@@ -29,6 +32,7 @@ struct Seen {
     entries: usize,
     slopes: usize,
     priorities: usize,
+    launches: usize,
     vlans: usize,
 }
 
@@ -66,6 +70,7 @@ fn disciplines(told: &Linux) -> BTreeMap<String, Disciplines> {
 
 fn all_systems() -> Vec<(System, Plan)> {
     let mut all = crate::all_systems();
+    all.push(systems::described(&systems::launching()));
     all.extend((0..4).map(|first| systems::described(&crate::ring(first))));
     let random = (0..RANDOM).map(|seed| systems::channels(&mut Random(seed)));
     all.extend(random.map(|text| systems::described(&text)));
@@ -144,9 +149,12 @@ impl Seen {
             assert!(-number(line, "locredit") * rate >= 88 * (rate - planned), "{line:?}");
             (sum, shaped) = (sum + slope, shaped + 1);
         }
-        assert_eq!(made.shapers.len(), shaped);
+        let etf = launches(system, plan, id, is_said);
+        let is_etf = |line: &&Vec<String>| line.ends_with(&ETF.map(str::to_owned));
+        assert_eq!(made.shapers.get(&(class(5) + 1).to_string()).filter(is_etf).iter().len(), etf);
+        (self.launches, self.slopes) = (self.launches + etf, self.slopes + shaped);
+        assert_eq!(made.shapers.len(), shaped + etf);
         assert!(sum <= rate / 1_000 || is_said("together more than its rate"), "{sum} of {rate}");
-        self.slopes += shaped;
         // Priorities.
         let map = made.root.iter().position(|word| word == "map").expect("a map") + 1;
         for (planned, channel) in plan.channels.iter().zip(&system.channels) {
@@ -210,6 +218,20 @@ impl Seen {
     }
 }
 
+/// Whether the kernel is to keep launch times at a port: where neither gates nor frames of the same
+/// priority without any are in the way.
+fn launches(system: &System, plan: &Plan, id: PortId, is_said: &dyn Fn(&str) -> bool) -> usize {
+    let launched = |at: &usize| plan.channels[*at].launch.is_some();
+    let talks = |at: &usize| system.channels[*at].talker == system.port(id).node;
+    let mine = (0..system.channels.len()).filter(talks);
+    let (launched, others): (Vec<usize>, Vec<usize>) = mine.partition(launched);
+    let pcp = |at: &usize| system.channels[*at].pcp;
+    let mixed = launched.iter().any(|at| others.iter().any(|other| pcp(at) == pcp(other)));
+    let launching = !launched.is_empty() && plan.ports[id.index()].settings.gates.is_empty();
+    assert_eq!(launching && mixed, is_said("launch times are not kept by `etf`: channel"));
+    usize::from(launching && !mixed)
+}
+
 /// The queues of a host's port that go before best effort and have something of the plan, the most
 /// urgent first.
 fn own(system: &System, plan: &Plan, id: PortId) -> Vec<usize> {
@@ -254,6 +276,7 @@ fn queues_slopes_gates_priorities_and_vlans_are_those_of_the_plan() {
         }
     }
     let enough = seen.ports > 500 && seen.entries > 500 && seen.slopes > 300 && seen.refused > 20;
+    assert!(seen.launches > 0, "{seen:?}");
     assert!(enough && seen.priorities > 200 && seen.vlans > 100, "{seen:?}");
 }
 
@@ -421,6 +444,7 @@ fn tc_takes_every_line() {
         }
     }
     assert!(all.lines().count() > 1_000 && all.contains("taprio") && all.contains("cbs"));
+    assert!(all.contains("etf"));
     let comes_far = |lines: &str| said("tc", lines) == vec![NONE; lines.lines().count()];
     assert!(comes_far(&all), "{:?}", said("tc", &all));
     // Other words are not taken, and one entry more would be left out.
@@ -434,6 +458,8 @@ fn tc_takes_every_line() {
     wrong(line("taprio"), "cycle-time ", "cycletime ");
     wrong(line("taprio"), "num_tc ", "num_tc x");
     wrong(line("cbs"), "hicredit ", "hicredit x");
+    wrong(line("etf"), "delta ", "delta x");
+    wrong(line("etf"), "CLOCK_TAI", "CLOCK_TIA");
     let entries = " sched-entry S 01 1000";
     let of = |count: usize| {
         line("taprio")
@@ -551,6 +577,18 @@ fn what_linux_cannot_be_told_is_said() {
         .flat_map(|at| Deployment::new(&system, &plan).linux(NodeId(at as u32)).unsaid);
     let told: Vec<String> = told.collect();
     assert!(told.iter().any(|line| line.contains("several gate control lists")), "{told:#?}");
-    let launch = "controller.p1: launch times are not kept by `etf`";
-    assert!(told.iter().any(|line| line.contains(launch)), "{told:#?}");
+    // A frame of the same priority without a launch time would be dropped.
+    let unreserved = systems::launching().replace(
+        "stream_id = 2\nclass = \"A\"",
+        "stream_id = 2\n\
+        class = \"scheduled\"\nreserve = false",
+    );
+    let back = "talker = \"arm\"\nlisteners = [\"controller\"]";
+    let forth = "talker = \"controller\"\nlisteners = [\"arm\"]";
+    let unreserved = unreserved.replacen(back, forth, 1);
+    let (system, plan) = systems::described(&unreserved);
+    let told = Deployment::new(&system, &plan).linux(NodeId(0));
+    let launch = "controller.p1: launch times are not kept by `etf`: channel `position` has the";
+    assert!(told.unsaid.iter().any(|line| line.starts_with(launch)), "{told:#?}");
+    assert!(!told.files[2].as_ref().is_some_and(|text| text.contains("etf")), "{told:#?}");
 }

@@ -94,6 +94,11 @@ pub(crate) fn with_sporadic() -> String {
            talker = \"arm\"\nlisteners = [\"controller\"]\n"
 }
 
+/// The same with a talker of scheduled channels that has no gates.
+pub(crate) fn launching() -> String {
+    SCHEDULED.replace("name = \"controller\"\n", "name = \"controller\"\ndevice = \"i210\"\n")
+}
+
 /// The same, of devices with limits.
 pub(crate) fn with_devices() -> String {
     let of = |text: String, node: &str, device: &str| {

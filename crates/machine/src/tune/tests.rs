@@ -139,6 +139,7 @@ fn traffic() -> Traffic {
         pcps: BTreeSet::from([pcp]),
         idle_slope: BitRate::from_mbps(mbps),
         octets: 100,
+        launches: false,
     };
     Traffic {
         rate: BitRate::from_mbps(1_000),

@@ -143,6 +143,7 @@ fn parameters(system: &System, channel: &Channel) -> ChannelParameters {
         size: channel.size,
         integrity: channel.integrity,
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: channel.interval,
         tolerance: channel.tolerance(),

@@ -8,6 +8,7 @@ use onbeat_model::record::Role;
 use onbeat_model::time::{ClockError, ClockStep, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::channel_io::Timeout;
+use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::MAX_FRAME;
 
@@ -304,6 +305,11 @@ impl<'a> Reader<'a> {
             _ => Err(ProtocolViolation),
         }
     }
+    fn launch(&mut self) -> Result<Option<LaunchTimes>, ProtocolViolation> {
+        let there = self.bit()?;
+        let [at, lead] = [self.i64()?, self.i64()?].map(Span::from_ns);
+        Ok(there.then_some(LaunchTimes { at, lead }))
+    }
     fn parameters(&mut self) -> Result<ChannelParameters, ProtocolViolation> {
         Ok(ChannelParameters {
             destination: MacAddress(self.take()?),
@@ -315,6 +321,7 @@ impl<'a> Reader<'a> {
             size: Octets::new(self.u32()?),
             integrity: self.integrity()?,
             talker_address: Some(MacAddress(self.take()?)).filter(|a| *a != MacAddress::default()),
+            launch: self.launch()?,
             interval: Span::from_ns(self.i64()?),
             tolerance: Span::from_ns(self.i64()?),
             fixed_delay: Span::from_ns(self.i64()?),
@@ -472,6 +479,8 @@ impl<'a> Reply<'a> {
                 to.u8(u8::from(p.replicated));
                 to.u32(p.size.get()).u8(p.integrity as u8);
                 to.put(&p.talker_address.unwrap_or_default().0);
+                let launch = p.launch.map_or([0; 2], |l| [l.at, l.lead].map(Span::as_ns));
+                to.u8(u8::from(p.launch.is_some())).i64(launch[0]).i64(launch[1]);
                 to.i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
                 to.i64(p.fixed_delay.as_ns()).i64(p.clock_error.as_ns()).i64(p.epoch);
                 match attachment {
@@ -597,6 +606,7 @@ mod tests {
             size: Octets::new(8),
             integrity: Integrity::Authenticated,
             replicated: false,
+            launch: None,
             talker_address: Some(MacAddress([2, 0, 0, 0, 0, 9])),
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),

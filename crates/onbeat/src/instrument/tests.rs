@@ -344,6 +344,7 @@ fn context_on(name: &str, log: &Path) -> InterfaceContext {
         size: Octets::new(8),
         integrity: Default::default(),
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,

@@ -20,12 +20,14 @@ use crate::recorder::Recorder;
 use crate::regular;
 use crate::shared_log::{Board, Identity};
 use onbeat_model::limits;
+use onbeat_model::plan::ChannelPlan;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, ReservationMode};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::Limited;
+use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -120,6 +122,8 @@ pub struct InterfaceContext {
     instruments: Instruments,
     keys: Arc<KeyStore>,
     declared: Arc<Mutex<Vec<Declared>>>,
+    /// Whether it was said who keeps launch times.
+    told_launches: Arc<Once>,
 }
 
 #[derive(Clone, Debug)]
@@ -142,8 +146,9 @@ impl InterfaceContext {
         if !interface.up {
             return Err(SetupError::Refused(format!("interface `{}` is down", interface.name)));
         }
+        let told_launches = Once::new();
         if settings.options.launch_time {
-            warn_unless_launched(&interface);
+            told_launches.call_once(|| warn_unless_launched(&interface));
         }
         let keys = KeyStore::open(settings.key_file.clone()).map_err(SetupError::Refused)?;
         want_exact_timers();
@@ -165,6 +170,7 @@ impl InterfaceContext {
             instruments,
             keys,
             declared: Arc::default(),
+            told_launches: Arc::new(told_launches),
         })
     }
 
@@ -339,7 +345,12 @@ impl InterfaceContext {
         keys: Option<EndKeys>,
         claim: Option<Claim>,
     ) -> Result<Limited<EndpointIo>, SetupError> {
-        let wire = attach(&self.interface, &self.settings, parameters, role)?;
+        let mut settings = self.settings.as_ref().clone();
+        if role == Role::Talker && parameters.launch.is_some() {
+            settings.options.launch_time = true;
+            self.told_launches.call_once(|| warn_unless_launched(&self.interface));
+        }
+        let wire = attach(&self.interface, &settings, parameters, role)?;
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
@@ -426,6 +437,11 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
         return Err("its VLAN identifier must be at most 4094, its priority at most 7".to_owned());
     }
     within("interval", parameters.interval, Span::from_ns(1), limits::DURATION)?;
+    if let Some(LaunchTimes { at, lead }) = parameters.launch {
+        let most = parameters.interval - Span::from_ns(1);
+        within("launch time", at, Span::ZERO, most)?;
+        within("lead before its launch time", lead, Span::ZERO, most)?;
+    }
     within("burst", parameters.tolerance, Span::ZERO, limits::DURATION)?;
     within("fixed delay", parameters.fixed_delay, Span::ZERO, limits::DURATION)
 }
@@ -512,12 +528,20 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
         size: channel.size,
         integrity: channel.integrity,
         talker_address: channel.talker_address,
+        launch: None,
         interval: channel.interval,
         tolerance: channel.tolerance(),
         fixed_delay: channel.fixed_delay,
         clock_error: Span::ZERO,
         epoch: 0,
     }
+}
+
+/// When the frames of a channel leave, if the plan gives them launch times.
+pub fn launch_times(channel: &Channel, planned: &ChannelPlan) -> Option<LaunchTimes> {
+    let launch = planned.launch.as_ref()?;
+    let lead = (launch.at - launch.write).as_ns().rem_euclid(channel.interval.as_ns());
+    Some(LaunchTimes { at: launch.at, lead: Span::from_ns(lead) })
 }
 
 /// By how much a reader that follows its schedule is there before a message is due, and how long

@@ -31,7 +31,7 @@ mod xdp;
 
 pub use channel_io::{InterfaceIo, Limits, MAX_SELECT, Timebase, select};
 pub use context::{
-    InterfaceContext, InterfaceSettings, MAX_CHANNELS, follow_schedule, parameters_of,
+    InterfaceContext, InterfaceSettings, MAX_CHANNELS, follow_schedule, launch_times, parameters_of,
 };
 pub use device::{Interface, ethtool};
 pub use gptp::{GptpError, GptpNode};

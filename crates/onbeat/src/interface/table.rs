@@ -12,18 +12,22 @@
 //!
 //! Version 2 has a line `reservation plan` or `reservation srp` behind the host's, and two more
 //! words for each channel: `none`, `crc` or `authenticated`, and the talker's address or `any`.
-//! Version 3 has one more: `r-tag` for channels that are replicated (802.1CB), `bare` for others.
+//! Version 3 has two more: `r-tag` for channels that are replicated (802.1CB), `bare` for others;
+//! and of a scheduled channel's talker its launch time in each interval and how long before it a
+//! message has to be written, in nanoseconds with a `:` between them, of all others `any`.
 //!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
 
-use crate::interface::context::{MAX_CHANNELS, check, parameters_of};
+use crate::interface::context::{MAX_CHANNELS, check, launch_times, parameters_of};
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
+use onbeat_model::plan::Plan;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, NodeId, ReservationMode, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
+use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::talker::ChannelParameters;
 use std::fmt;
 use std::str::FromStr;
@@ -36,11 +40,11 @@ const VERSION: u32 = 3;
 const WORDS: usize = 10;
 /// In version 2: integrity and talker's address come behind them.
 const WORDS_2: usize = WORDS + 2;
-/// In version 3: whether it is replicated comes behind them.
-const WORDS_3: usize = WORDS_2 + 1;
+/// In version 3: whether it is replicated, and its launch time, come behind them.
+const WORDS_3: usize = WORDS_2 + 2;
 const REPLICATED: &str = "r-tag";
 const NOT_REPLICATED: &str = "bare";
-/// Stands for an address that is not named.
+/// Stands for an address that is not named, and for any time.
 const ANY: &str = "any";
 
 /// The most octets of a table: [`MAX_CHANNELS`] of the longest lines are less.
@@ -96,15 +100,17 @@ pub enum WrongTable {
 }
 
 impl ChannelTable {
-    /// The table of a host; `None` if it has more ends than a program may declare.
-    pub fn of(system: &System, host: NodeId) -> Option<Self> {
+    /// The table of a host by a plan; `None` if it has more ends than a program may declare.
+    pub fn of(system: &System, plan: &Plan, host: NodeId) -> Option<Self> {
         let role = |channel: &Channel| {
             let listens = channel.listeners.contains(&host).then_some(Role::Listener);
             if channel.talker == host { Some(Role::Talker) } else { listens }
         };
-        let ends = system.channels.iter().filter_map(|channel| {
-            let (name, parameters) = (channel.name.clone(), parameters_of(channel));
-            Some(TableEndpoint { name, role: role(channel)?, parameters })
+        let ends = system.channels.iter().zip(&plan.channels).filter_map(|(channel, planned)| {
+            let (name, role) = (channel.name.clone(), role(channel)?);
+            let launch = launch_times(channel, planned).filter(|_| role == Role::Talker);
+            let parameters = ChannelParameters { launch, ..parameters_of(channel) };
+            Some(TableEndpoint { name, role, parameters })
         });
         let ends: Vec<_> = ends.collect();
         let host = system.node(host).name.clone();
@@ -121,9 +127,10 @@ impl fmt::Display for ChannelTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_plain =
             |p: &ChannelParameters| p.integrity == Integrity::None && p.talker_address.is_none();
+        let is_of_version_2 = |p: &ChannelParameters| !p.replicated && p.launch.is_none();
         let is_plain = self.ends.iter().all(|end| is_plain(&end.parameters));
         let version = match self.reservation {
-            _ if self.ends.iter().any(|end| end.parameters.replicated) => 3,
+            _ if !self.ends.iter().all(|end| is_of_version_2(&end.parameters)) => 3,
             ReservationMode::Plan if is_plain => 1,
             _ => 2,
         };
@@ -131,7 +138,7 @@ impl fmt::Display for ChannelTable {
         let more = match version {
             1 => "",
             2 => "; integrity, talker's address",
-            _ => "; integrity, talker's address, redundancy tag",
+            _ => "; integrity, talker's address, redundancy tag, launch time:lead",
         };
         writeln!(
             f,
@@ -161,7 +168,10 @@ impl fmt::Display for ChannelTable {
                 write!(f, " {} {talker}", p.integrity.as_str())?;
             }
             if version > 2 {
-                write!(f, " {}", if p.replicated { REPLICATED } else { NOT_REPLICATED })?;
+                let launch = p.launch.map_or(ANY.to_owned(), |launch| {
+                    format!("{}:{}", launch.at.as_ns(), launch.lead.as_ns())
+                });
+                write!(f, " {} {launch}", if p.replicated { REPLICATED } else { NOT_REPLICATED })?;
             }
             writeln!(f)?;
         }
@@ -247,6 +257,28 @@ fn read_integrity(words: &[&str]) -> Result<(Integrity, Option<MacAddress>), Str
     Ok((integrity, talker))
 }
 
+/// Reads whether a channel is replicated.
+fn read_tag(word: &str) -> Result<bool, String> {
+    match word {
+        REPLICATED => Ok(true),
+        NOT_REPLICATED => Ok(false),
+        _ => Err(format!("the redundancy tag is `{REPLICATED}` or `{NOT_REPLICATED}`")),
+    }
+}
+
+/// Reads a launch time and its lead.
+fn read_launch(word: &str) -> Result<Option<LaunchTimes>, String> {
+    if word == ANY {
+        return Ok(None);
+    }
+    let numbers = word.split_once(':').and_then(|(at, lead)| {
+        let [at, lead] = [at.parse().ok()?, lead.parse().ok()?].map(Span::from_ns);
+        Some(LaunchTimes { at, lead })
+    });
+    let wrong = || format!("the launch time is `{ANY}`, or two numbers of nanoseconds as in 2:1");
+    numbers.ok_or_else(wrong).map(Some)
+}
+
 /// Reads a line about a channel.
 fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
     fn number<T: FromStr>(word: &str, what: &str) -> Result<T, String> {
@@ -265,11 +297,10 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         _ => return Err(format!("{wanted} words, one space between them, not {}", words.len())),
     };
     let [end, name, destination, stream, vlan, pcp, octets, interval, tolerance, delay] = first;
-    let (more, replicated) = match more.split_at(more.len().min(WORDS_2 - WORDS)) {
-        (more, []) => (more, false),
-        (more, &[REPLICATED]) => (more, true),
-        (more, &[NOT_REPLICATED]) => (more, false),
-        _ => return Err(format!("the last word is `{REPLICATED}` or `{NOT_REPLICATED}`")),
+    let (more, newest) = more.split_at(more.len().min(WORDS_2 - WORDS));
+    let (replicated, launch) = match *newest {
+        [tag, launch] => (read_tag(tag)?, read_launch(launch)?),
+        _ => (false, None),
     };
     let (integrity, talker_address) = read_integrity(more)?;
     let role = match end {
@@ -295,6 +326,7 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         size: Octets::new(number(octets, "size")?),
         integrity,
         talker_address,
+        launch,
         interval: Span::from_ns(number(interval, "interval")?),
         tolerance: Span::from_ns(number(tolerance, "tolerance")?),
         fixed_delay: Span::from_ns(number(delay, "fixed delay")?),
@@ -366,20 +398,29 @@ end 2
     }
 
     #[test]
-    fn a_table_of_version_3_says_what_is_replicated() {
+    fn a_table_of_version_3_says_what_is_replicated_and_when_frames_leave() {
         let text = TABLE
             .replace("channels 1", "channels 3")
-            .replace("fixed delay", "fixed delay; integrity, talker's address, redundancy tag")
+            .replace(
+                "fixed delay",
+                "fixed delay; integrity, talker's address, redundancy tag, \
+                                     launch time:lead",
+            )
             .replace("host plant\n", "host plant\nreservation plan\n")
-            .replace(" 2000000\n", " 2000000 none any r-tag\n")
-            .replace(" 1471 1 0 0\n", " 1471 1 0 0 none any bare\n");
+            .replace(" 2000000\n", " 2000000 none any r-tag 250000:60000\n")
+            .replace(" 1471 1 0 0\n", " 1471 1 0 0 none any bare any\n");
         let table: ChannelTable = text.parse().expect("a table");
         assert_eq!(table.to_string(), text);
-        let replicated = |end: &TableEndpoint| end.parameters.replicated;
-        assert_eq!(table.ends.iter().map(replicated).collect::<Vec<_>>(), [true, false]);
+        let said = |end: &TableEndpoint| (end.parameters.replicated, end.parameters.launch);
+        let launch = LaunchTimes { at: Span::from_us(250), lead: Span::from_us(60) };
+        let said: Vec<_> = table.ends.iter().map(said).collect();
+        assert_eq!(said, [(true, Some(launch)), (false, None)]);
         for (from, to, what) in [
-            (" r-tag", "", "line 6: 13 words"),
-            (" r-tag", " tag", "line 6: the last word is `r-tag` or `bare`"),
+            (" r-tag", "", "line 6: 14 words"),
+            (" r-tag", " tag", "line 6: the redundancy tag is `r-tag` or `bare`"),
+            ("250000:60000", "250000", "line 6: the launch time is `any`, or two numbers"),
+            ("250000:60000", "20000000:0", "line 6: its launch time must be from"),
+            ("250000:60000", "0:-1", "line 6: its lead before its launch time must be from"),
             (" 2 3 8 ", " 2 3 1471 ", "a message of 1471 octets; it may have 1 to 1470"),
         ] {
             let said = wrong(&text.replacen(from, to, 1));

@@ -312,6 +312,7 @@ mod tests {
             size: Octets::new(8),
             integrity: Default::default(),
             replicated: false,
+            launch: None,
             talker_address: None,
             interval: INTERVAL,
             tolerance: Span::ZERO,

@@ -18,8 +18,8 @@ use onbeat::clock::clamp_to_run;
 use onbeat::coordinator::client::STAMP;
 use onbeat::coordinator::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
 use onbeat::coordinator::socket;
-use onbeat::interface::parameters_of;
 use onbeat::interface::{InterfaceSettings, Limits, NetworkClock};
+use onbeat::interface::{launch_times, parameters_of};
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::Role;
@@ -286,6 +286,11 @@ impl<'a> Session<'a> {
                 false => channel.pcp,
             },
             clock_error: self.clock_error(channel),
+            // The engine keeps those of an emulation.
+            launch: match self.carrier.is_emulated() {
+                true => None,
+                false => launch_times(channel, self.plan.channel(id)),
+            },
             epoch: self.carrier.epoch_ns(),
             // In an emulation the talker's host has another address than the real one.
             talker_address: channel.talker_address.map(|named| {

@@ -84,6 +84,7 @@ pub(crate) fn parameters(stream: u64, interval_us: i64) -> ChannelParameters {
         size: Octets::new(8),
         integrity: Default::default(),
         replicated: false,
+        launch: None,
         talker_address: None,
         interval: Span::from_us(interval_us),
         tolerance: Span::from_us(interval_us) * 1_000,

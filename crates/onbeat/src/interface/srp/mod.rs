@@ -95,6 +95,7 @@ mod tests {
             size: Octets::new(8),
             integrity: Integrity::None,
             replicated: false,
+            launch: None,
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,
