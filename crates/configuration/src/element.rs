@@ -28,6 +28,8 @@ pub(crate) enum InstanceValue {
     Identity(Module, &'static str),
     /// A `leaf-list` of strings.
     Leaves(Vec<String>),
+    /// A `leaf-list` of `uint32`.
+    Numbers(Vec<u32>),
     /// A `container`.
     Fields(Vec<Element>),
     /// A `list`: the nodes of each entry, keys first (RFC 7950 7.8.5).

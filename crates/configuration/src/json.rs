@@ -49,6 +49,7 @@ impl Serialize for Content<'_> {
                 serializer.serialize_str(&qualified(*module, name))
             }
             InstanceValue::Leaves(all) => serializer.collect_seq(all),
+            InstanceValue::Numbers(all) => serializer.collect_seq(all),
             InstanceValue::Fields(fields) => Members(within, fields).serialize(serializer),
             InstanceValue::List(entries) => {
                 serializer.collect_seq(entries.iter().map(|entry| Members(within, entry)))

@@ -5,7 +5,8 @@
 //! For each port: its interface; for each traffic class how frames are selected, with the idleSlope
 //! of credit-based shapers; the gate control list; for bridges also which priority belongs to which
 //! class. For each bridge: its filtering database, with an entry for each channel and each VLAN;
-//! the ATS schedulers of asynchronous channels, and how their frames are known.
+//! the ATS schedulers of asynchronous channels, where duplicates of replicated ones are eliminated,
+//! and how the frames of both are known.
 //! Pure: the same plan gives the same text.
 //!
 //! For machines with Linux, [`Deployment::linux`] gives the same to iproute2, as far as that and
@@ -25,6 +26,7 @@ mod linux;
 mod module;
 mod port;
 pub mod push;
+mod replication;
 mod streams;
 mod xml;
 
@@ -73,8 +75,9 @@ pub struct Device {
     /// A bridge's filtering database: one element, `bridges`. It is for `edit-config`, in which the
     /// leaves are missing that every bridge has already. None if nothing is to be said.
     pub filtering: Option<Instance>,
-    /// A bridge's asynchronous channels: how it knows their frames, and their ATS schedulers.
-    /// Several elements, in XML within `config`. None if it has none.
+    /// A bridge's asynchronous and replicated channels: how it knows their frames, the ATS
+    /// schedulers of the ones, and what it does with sequence numbers of the others. Several
+    /// elements, in XML within `config`. None if it has none.
     pub streams: Option<Instance>,
     /// What the plan wants of the device and the configuration does not say, each for a person:
     /// names the port.

@@ -21,6 +21,8 @@ pub(crate) enum Module {
     BridgeSchedulers,
     /// 802.1CBcv-2021: stream identification.
     StreamIdentification,
+    /// 802.1CBcv-2021: frame replication and elimination.
+    Replication,
     /// 802.1DC-2024: interfaces that are no bridge ports.
     Interface,
     /// 802.1DC-2024: gates of these.
@@ -42,6 +44,7 @@ impl Module {
             Self::BridgeShapers => "ieee802-dot1q-cbsa-bridge",
             Self::BridgeSchedulers => "ieee802-dot1q-ats-bridge",
             Self::StreamIdentification => "ieee802-dot1cb-stream-identification",
+            Self::Replication => "ieee802-dot1cb-frer",
             Self::Interface => "ieee802-dot1dc-gfqos",
             Self::InterfaceGates => "ieee802-dot1dc-sched-if",
             Self::InterfaceShapers => "ieee802-dot1dc-cbsa-if",
@@ -60,6 +63,7 @@ impl Module {
             Self::BridgeShapers => "cbsa-bridge",
             Self::BridgeSchedulers => "ats-bridge",
             Self::StreamIdentification => "dot1cb-sid",
+            Self::Replication => "dot1cb-frer",
             Self::Interface => "dot1dc",
             Self::InterfaceGates => "sched-if",
             Self::InterfaceShapers => "cbsa-if",

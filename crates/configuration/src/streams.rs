@@ -1,9 +1,11 @@
-//! Streams of a bridge: how it knows frames of asynchronous channels, and the ATS scheduler of each
-//! (802.1Q-2022 12.31.2 to 12.31.6; 802.1CB-2017 9.1).
+//! Streams of a bridge: how it knows frames of asynchronous and of replicated channels
+//! (802.1CB-2017 9.1), and the ATS scheduler of each asynchronous one (802.1Q-2022 12.31.2 to
+//! 12.31.6).
 
 use crate::Deployment;
 use crate::element::{Element, InstanceValue};
 use crate::module::Module;
+use crate::replication::{self, Replicated};
 use onbeat_model::plan::{AtsScheduler, ChannelPlan};
 use onbeat_model::port::{PortSettings, Selection};
 use onbeat_model::system::{Channel, Class, NodeId, PortId};
@@ -61,6 +63,7 @@ impl Streams {
             !torn.contains(port) && leaving.streams(*port).is_empty() && is_of_channels(settings)
         };
         let said = ports.into_iter().filter(is_said).collect();
+        unsaid.extend(replication::unsaid(all, id));
         Self { roots: roots(all, id, &scheduled), said, unsaid }
     }
 }
@@ -71,10 +74,37 @@ fn is_of_channels(settings: &PortSettings) -> bool {
     (0..).zip(&settings.selection).all(|(queue, of)| queue == own || *of != Selection::Asynchronous)
 }
 
+/// All elements. They share one list of identities, in which the handles of asynchronous channels
+/// come first.
 fn roots(all: &Deployment<'_>, id: NodeId, scheduled: &[Scheduled<'_>]) -> Vec<Element> {
-    if scheduled.is_empty() {
-        return Vec::new();
+    let of_scheduled = (1..).zip(scheduled).map(|(handle, one)| {
+        identity(all, handle, one.channel, std::iter::once(one.scheduler.group))
+    });
+    let mut identities: Vec<_> = of_scheduled.collect();
+    let replicated = (1..).skip(scheduled.len()).zip(Replicated::at(all, id));
+    let replicated: Vec<(u32, Replicated<'_>)> = replicated.collect();
+    // Copies of a frame have one destination and VLAN, by whichever port they come in: they are of
+    // one Stream, identified at several ports (802.1CB-2017 9.1.1.5). Handles of their own for
+    // Member Streams (7.2) would serve Individual recovery (7.5) or splitting (7.7), and there is
+    // neither.
+    let of_replicated = replicated
+        .iter()
+        .map(|(handle, one)| identity(all, *handle, one.channel, one.enters().into_iter()));
+    identities.extend(of_replicated);
+    let mut roots = Vec::new();
+    if !scheduled.is_empty() {
+        roots.push(schedulers(all, id, scheduled));
     }
+    if !identities.is_empty() {
+        let identities = InstanceValue::List(identities);
+        roots.push(Element::new(Module::StreamIdentification, "stream-identity", identities));
+    }
+    roots.extend(replication::frer(all, &replicated));
+    roots
+}
+
+/// The stream filters, the stream gate and the schedulers of channels.
+fn schedulers(all: &Deployment<'_>, id: NodeId, scheduled: &[Scheduled<'_>]) -> Element {
     let mut residence: BTreeMap<(PortId, PortId), u32> = BTreeMap::new();
     for one in scheduled {
         let most = residence.entry(group(one)).or_default();
@@ -82,9 +112,8 @@ fn roots(all: &Deployment<'_>, id: NodeId, scheduled: &[Scheduled<'_>]) -> Vec<E
     }
     let groups = (1..).zip(&residence).map(|(number, (group, most))| (*group, (number, *most)));
     let groups: BTreeMap<_, _> = groups.collect();
-    let numbered = || (1..).zip(scheduled);
-    let identities = numbered().map(|(handle, one)| identity(all, handle, one)).collect();
-    let filters = numbered().map(|(handle, one)| filter(handle, one, groups[&group(one)]));
+    let filters =
+        (1..).zip(scheduled).map(|(handle, one)| filter(handle, one, groups[&group(one)]));
     let filters = InstanceValue::List(filters.collect());
     let gate = vec![
         ats("stream-gate-instance-id", InstanceValue::Number(GATE)),
@@ -103,11 +132,7 @@ fn roots(all: &Deployment<'_>, id: NodeId, scheduled: &[Scheduled<'_>]) -> Vec<E
     ];
     let component = bridge("component", InstanceValue::List(vec![component]));
     let bridges = bridge("bridge", InstanceValue::List(vec![vec![name(), component]]));
-    let identities = InstanceValue::List(identities);
-    vec![
-        bridge("bridges", InstanceValue::Fields(vec![bridges])),
-        Element::new(Module::StreamIdentification, "stream-identity", identities),
-    ]
+    bridge("bridges", InstanceValue::Fields(vec![bridges]))
 }
 
 /// The plan's group of schedulers.
@@ -122,17 +147,24 @@ fn max_residence(planned: &ChannelPlan) -> u32 {
     twice.and_then(|ns| u32::try_from(ns).ok()).unwrap_or(u32::MAX)
 }
 
-/// How the bridge knows a channel's frames: null stream identification (802.1CB-2017 6.4).
-fn identity(all: &Deployment<'_>, handle: u32, one: &Scheduled<'_>) -> Vec<Element> {
+/// How the bridge knows a channel's frames as they come from links: null stream identification
+/// (802.1CB-2017 6.4), out-facing (9.1.1.5).
+fn identity(
+    all: &Deployment<'_>,
+    handle: u32,
+    channel: &Channel,
+    enters: impl Iterator<Item = PortId>,
+) -> Vec<Element> {
     let field = |name, value| Element::new(Module::StreamIdentification, name, value);
     let text = |name, text: String| field(name, InstanceValue::Text(text));
     let number = |name, number| field(name, InstanceValue::Number(number));
-    let input = InstanceValue::Leaves(vec![all.system.port(one.scheduler.group).name.clone()]);
-    let address = one.channel.destination.to_string().replace(':', "-").to_uppercase();
+    let input = enters.map(|port| all.system.port(port).name.clone());
+    let input = InstanceValue::Leaves(input.collect());
+    let address = channel.destination.to_string().replace(':', "-").to_uppercase();
     let known = vec![
         text("destination-mac", address),
         text("tagged", "tagged".to_owned()),
-        number("vlan", one.channel.vlan.into()),
+        number("vlan", channel.vlan.into()),
     ];
     vec![
         number("index", handle),

@@ -50,6 +50,12 @@ fn write(
             }
             return Ok(());
         }
+        InstanceValue::Numbers(all) => {
+            for number in all {
+                leaf(writer, element, start.clone(), &number.to_string())?;
+            }
+            return Ok(());
+        }
         InstanceValue::Fields(fields) => return nested(writer, element, start, fields),
         InstanceValue::List(entries) => {
             for entry in entries {

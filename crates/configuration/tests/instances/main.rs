@@ -2,6 +2,7 @@
 
 mod linux;
 mod read;
+mod replication;
 mod streams;
 mod systems;
 mod yanglint;

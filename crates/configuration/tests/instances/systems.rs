@@ -1,5 +1,6 @@
 //! Systems and their plans.
 
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
 use onbeat_testkit::{Random, root};
@@ -130,11 +131,18 @@ pub(crate) fn described(text: &str) -> (System, Plan) {
 }
 
 fn planned(text: &str, read: &mut dyn FnMut(&str) -> Result<String, String>) -> (System, Plan) {
+    attempted(text, read).unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"))
+}
+
+/// A description's system and its plan, or why there is no plan.
+pub(crate) fn attempted(
+    text: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<(System, Plan), Vec<Diagnostic>> {
     let loaded = onbeat_description::load("system.toml", text, read);
     let system = loaded.system.unwrap_or_else(|| panic!("{:#?}\n{text}", loaded.diagnostics));
-    let plan = onbeat_bounds::plan(&system, system.run.protected);
-    let plan = plan.unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"));
-    (system, plan)
+    let plan = onbeat_bounds::plan(&system, system.run.protected)?;
+    Ok((system, plan))
 }
 
 /// A line of bridges with a host at each, and ports with any gates and shapers.

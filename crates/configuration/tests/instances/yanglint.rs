@@ -18,6 +18,7 @@ const NAMES: [&[&str]; 2] = [
         "ieee802-dot1q-cbsa-bridge",
         "ieee802-dot1q-ats-bridge",
         "ieee802-dot1cb-stream-identification",
+        "ieee802-dot1cb-frer",
         "iana-if-type",
     ],
     &[
