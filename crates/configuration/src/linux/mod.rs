@@ -12,8 +12,10 @@ use crate::Deployment;
 use crate::classes::{Classes, Users};
 use crate::filtering::Database;
 use crate::port;
+use crate::replication::Replicated;
 use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId};
+use onbeat_model::units::MacAddress;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -52,6 +54,12 @@ pub(crate) fn linux(all: &Deployment<'_>, id: NodeId) -> Linux {
     let is_bridge = matches!(node.kind, NodeKind::Bridge(_));
     if is_bridge {
         (ip, bridge) = forwarding(all, id, &named, &mut unsaid);
+        let joined = Replicated::at(all, id);
+        let joined = joined.iter().filter(|one| one.joins().next().is_some());
+        unsaid.extend(joined.map(|one| {
+            let (node, name) = (&node.name, &one.channel.name);
+            format!("{node}: the kernel's bridge eliminates no duplicates of channel `{name}`")
+        }));
     }
     for port in named {
         let interface = &system.port(port).name;
@@ -153,16 +161,28 @@ fn forwarding(
         bridge.extend(members.map(|port| format!("vlan add dev {} vid {vlan}", name(port))));
     }
     for (vlan, address, leaves) in &database.entries {
-        let told = leaves.iter().filter(is_told);
-        bridge.extend(told.map(|port| match (name(port), address.is_multicast()) {
-            (port, true) => {
-                format!("mdb add dev {own} port {port} grp {address} permanent vid {vlan}")
-            }
-            // A channel to one station has one listener, so it leaves by one port.
-            (port, false) => format!("fdb replace {address} dev {port} master static vlan {vlan}"),
-        }));
+        let told: Vec<&str> = leaves.iter().filter(is_told).map(name).collect();
+        if told.len() > 1 && !address.is_multicast() {
+            // A replicated channel to one station leaves by several where its paths part.
+            unsaid.push(format!(
+                "{}: frames to {address} in VLAN {vlan} leave by `{}` only: a static entry has one \
+                 port",
+                node.name, told[0]
+            ));
+        }
+        bridge.extend(entry(&own, *vlan, *address, &told));
     }
     (ip, bridge)
+}
+
+/// The lines for where frames with an address leave. Those of a station leave by one port.
+fn entry(own: &str, vlan: u16, address: MacAddress, leaves: &[&str]) -> Vec<String> {
+    let count = if address.is_multicast() { leaves.len() } else { 1 };
+    let line = |port: &&str| match address.is_multicast() {
+        true => format!("mdb add dev {own} port {port} grp {address} permanent vid {vlan}"),
+        false => format!("fdb replace {address} dev {port} master static vlan {vlan}"),
+    };
+    leaves.iter().take(count).map(line).collect()
 }
 
 /// The VLANs of the channels and streams that enter by ports, with these.

@@ -558,6 +558,7 @@ fn a_bridge_that_does_not_eliminate_and_streams_without_destination_are_told_not
     assert_eq!(bare, ["a", "b", "upper"]);
     let told = Told::of(&devices(&system, &plan));
     assert_eq!(told.copies(&system, &system.channels[0], &[]), 1);
+    // Streams.
     let (system, plan) = systems::example("04-tsn-ring");
     let replicated = system.streams.iter().filter(|stream| stream.paths.is_replicated());
     let replicated: Vec<&str> = replicated.map(|stream| &*stream.name).collect();
@@ -570,4 +571,39 @@ fn a_bridge_that_does_not_eliminate_and_streams_without_destination_are_told_not
         assert_eq!(said, usize::from(is_bridge), "{}: {:?}", device.name, device.unsaid);
         assert!(!device.streams.is_some_and(|it| it.json.contains("frer")), "{}", device.name);
     }
+}
+
+#[test]
+fn what_the_bridge_of_linux_does_not_do_for_replicated_channels_is_said() {
+    let told = |text: &str| {
+        let (system, plan) = systems::described(text);
+        let nodes = (0..).map(NodeId).zip(&system.nodes);
+        let told =
+            nodes.map(|(id, node)| (node.name.clone(), Deployment::new(&system, &plan).linux(id)));
+        told.collect::<BTreeMap<_, _>>()
+    };
+    let group = told(&ring());
+    let eliminates = "eliminates no duplicates of channel `c1`";
+    for (name, told) in &group {
+        let said = told.unsaid.iter().filter(|line| line.contains(eliminates)).count();
+        assert_eq!(said, usize::from(name == "east"), "{:?}", told.unsaid);
+    }
+    let lines = |told: &BTreeMap<String, onbeat_configuration::Linux>, word: &str| {
+        let [_, bridge, _] = &told["west"].files;
+        let lines = bridge.as_ref().expect("lines of a bridge").lines();
+        lines.filter(|line| line.starts_with(word)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let entry = |port| format!("mdb add dev br0 port {port} grp 91:e0:f0:00:fe:01 permanent vid 2");
+    assert_eq!(lines(&group, "mdb"), ["upper", "lower"].map(entry));
+    let station = "02:00:00:00:00:0b";
+    let text = ring()
+        .replace("name = \"b\"\n", &format!("name = \"b\"\nmac = \"{station}\"\n"))
+        .replace("91:e0:f0:00:fe:01", station);
+    let one = told(&text);
+    let expected = format!("fdb replace {station} dev upper master static vlan 2");
+    assert_eq!(lines(&one, "fdb"), [expected]);
+    let line = format!(
+        "west: frames to {station} in VLAN 2 leave by `upper` only: a static entry has one port"
+    );
+    assert!(one["west"].unsaid.contains(&line), "{:?}", one["west"].unsaid);
 }
