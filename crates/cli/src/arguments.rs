@@ -284,8 +284,8 @@ pub(crate) struct PlanArguments {
     pub(crate) unprotected: bool,
     /// Directory for what is deployed: per host the channel table that programs on an interface
     /// read, HOST.channels; per node its configuration, NODE.yang.json and NODE.yang.xml,
-    /// per bridge its filtering database, NODE.filtering.yang.json and .xml, and the schedulers of
-    /// its asynchronous channels, NODE.streams.yang.json and .xml
+    /// per bridge its filtering database, NODE.filtering.yang.json and .xml, and what it does with
+    /// frames of asynchronous and replicated channels, NODE.streams.yang.json and .xml
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
     /// Also writes a page of its gates and windows over time into this file

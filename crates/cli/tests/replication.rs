@@ -101,6 +101,14 @@ fn the_plan_the_report_and_a_hosts_table_say_what_is_replicated() {
         lines.next().expect("a line").rsplit(' ').nth(1).map(str::to_owned)
     };
     assert_eq!([end("twice"), end("once")], ["r-tag", "bare"].map(|word| Some(word.to_owned())));
+    // Bridges on the paths are told of them; the last one eliminates. `once` is not numbered.
+    let eliminates = ["west", "upper", "lower", "east"].map(|name| {
+        let file = system.path().join(format!("out/{name}.streams.yang.json"));
+        let told = std::fs::read_to_string(file).expect("its streams");
+        assert_eq!(told.matches("null-stream-identification").count(), 1, "{told}");
+        told.contains("sequence-recovery")
+    });
+    assert_eq!(eliminates, [false, false, false, true]);
     let text = String::from_utf8(run(&["plan", "."], system.path(), 0).stdout).expect("UTF-8");
     // A line of its own for the second path.
     let second = "west.lower → lower.east → east.b";

@@ -5,7 +5,7 @@ use crate::yanglint::{Of, Yanglint};
 use onbeat_configuration::{Deployment, Device};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::system::{Channel, NodeId, NodeKind, PortId, System};
-use onbeat_testkit::Random;
+use onbeat_testkit::{Random, root};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
@@ -516,6 +516,18 @@ fn in_a_ring_only_the_last_bridge_eliminates() {
     let leaves = Told::of(&devices).forwards(&system, NodeId(west as u32), &system.channels[0]);
     let leaves: Vec<_> = leaves.iter().map(|port| &*system.port(*port).name).collect();
     assert_eq!(leaves, ["upper", "lower"]);
+}
+
+#[test]
+fn the_example_of_the_page_is_what_is_written() {
+    let page = std::fs::read_to_string(root().join("docs/replication.md")).expect("the page");
+    let (_, example) = page.split_once("```json\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let example: Value = serde_json::from_str(&format!("{{{example}}}")).expect("JSON");
+    let (system, plan) = systems::described(&ring().replace("history = 16", ""));
+    let devices = devices(&system, &plan);
+    let east = devices.iter().find(|device| device.name == "east").expect("the bridge");
+    assert_eq!(parsed(east.streams.as_ref())[FRER], example[FRER]);
 }
 
 #[test]
