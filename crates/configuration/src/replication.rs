@@ -9,9 +9,10 @@
 //!      ─→ in-facing: duplicates eliminated (7.4.2) ─→ out-facing: number encoded (7.6) ─→ link
 //! ```
 //!
-//! Stream handle and number stay with the frame in between (6.1). A copy for each port at which
-//! paths part comes from the filtering database, so no stream is split (7.7). The talker numbers
-//! its frames itself, so none is generated (7.4.1).
+//! Where no paths join, the number is encoded as it was decoded: counters of these functions say
+//! how far copies come (9.2, 10.8). Stream handle and number stay with the frame in between (6.1).
+//! A copy for each port at which paths part comes from the filtering database, so no stream is
+//! split (7.7). The talker numbers its frames itself, so none is generated (7.4.1).
 
 use crate::Deployment;
 use crate::element::{Element, InstanceValue};
