@@ -6,8 +6,8 @@ use crate::keep::KeptPlan;
 #[cfg(feature = "exact")]
 use crate::synthesis::exact::Contradiction;
 use crate::synthesis::{
-    self, Egress, FlowHop, GateList, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer,
-    Waiting,
+    self, Egress, FlowHop, GateList, Join, Network, Obstacle, PeriodicFlow, Placed, Refusal,
+    Synthesizer, Waiting,
 };
 use onbeat_model::codes::plan as codes;
 use onbeat_model::device::DeviceLimits;
@@ -177,16 +177,43 @@ pub(crate) fn window(system: &System, channel: &Channel, port: PortId) -> Span {
     Span::from_ns((window.as_ns() + step - 1) / step * step)
 }
 
+/// The ports of a channel's paths, each behind all that lead to it.
+fn upstream_first(planned: &ChannelPlan) -> Vec<PortId> {
+    let mut ports = planned.tree_ports();
+    let mut depths: HashMap<PortId, usize> = HashMap::new();
+    // Where paths part and join again, the longest way decides; no path meets itself.
+    for _ in 0..ports.len() {
+        let mut deeper = false;
+        for pair in planned.paths.iter().flat_map(|path| path.windows(2)) {
+            let least = depths.get(&pair[0]).copied().unwrap_or_default() + 1;
+            let depth = depths.entry(pair[1]).or_default();
+            deeper |= *depth < least;
+            *depth = least.max(*depth);
+        }
+        if !deeper {
+            break;
+        }
+    }
+    ports.sort_by_key(|port| depths.get(port).copied().unwrap_or_default());
+    ports
+}
+
 /// A channel, as the synthesis sees it: from its launch time on.
 fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFlow {
     let octets = channel.frame();
-    let tree = planned.tree_ports();
+    let tree = match channel.paths.is_replicated() {
+        true => upstream_first(planned),
+        false => planned.tree_ports(),
+    };
     let places: HashMap<PortId, usize> =
         tree.iter().enumerate().map(|(at, port)| (*port, at)).collect();
     let mut before: HashMap<PortId, usize> = HashMap::new();
-    for path in &planned.paths {
-        for pair in path.windows(2) {
-            before.insert(pair[1], places[&pair[0]]);
+    let mut joins = Vec::new();
+    for pair in planned.paths.iter().flat_map(|path| path.windows(2)) {
+        let join = Join { hop: places[&pair[1]], before: places[&pair[0]] };
+        let first = *before.entry(pair[1]).or_insert(join.before);
+        if first != join.before && !joins.contains(&join) {
+            joins.push(join);
         }
     }
     let hop = |port: &PortId| FlowHop {
@@ -206,6 +233,7 @@ fn flow(system: &System, channel: &Channel, planned: &ChannelPlan) -> PeriodicFl
         deadline: channel.fixed_delay - lead - received,
         jitter: None,
         hops: tree.iter().map(hop).collect(),
+        joins,
     }
 }
 
@@ -342,6 +370,7 @@ pub(crate) fn search(
             return Err(vec![contradiction(system, &them, &ports)]);
         }
         Answer::Unknown(Unknown::Limit) => format!("{steps} steps were not enough"),
+        Answer::Unknown(Unknown::Joins) => "it leaves out replicated channels".to_owned(),
         Answer::Unknown(Unknown::Large) => {
             "there are more than 200,000 pairs of windows, or times above 268 ms".to_owned()
         }
@@ -597,11 +626,6 @@ pub(crate) fn hindrance(
     if crate::srp::is_used(system) {
         let message = format!("scheduled channel `{name}`: MSRP reserves no windows of gates");
         return refuse(message, "is scheduled", "use class A, or `reservation = \"plan\"`");
-    }
-    if channel.paths.is_replicated() {
-        let message = format!("scheduled channel `{name}`: windows are planned for one path");
-        let help = "use class A or B, or remove `paths` and `disjoint_paths`";
-        return refuse(message, "is replicated", help);
     }
     let has_gates = |port: &&PortId| !system.port(**port).settings.gates.is_empty();
     let tree = planned.tree_ports();

@@ -52,6 +52,8 @@ pub struct Contradiction {
 pub enum Unknown {
     /// The search took as many steps as were allowed.
     Limit,
+    /// Copies of a replicated frame come together, of which the search knows nothing.
+    Joins,
     /// There are more than 200,000 pairs of windows, or instants from 2²⁸ ns on.
     Large,
     /// The schedule that was found needs a gate control list that is too long.
@@ -200,6 +202,9 @@ fn search(
     waiting: Waiting,
     limit: u64,
 ) -> Found {
+    if these.iter().any(|flow| !flows[*flow].joins.is_empty()) {
+        return Found::Unknown(Unknown::Joins);
+    }
     let routes: Vec<Route> = these.iter().map(|flow| Route::new(network, &flows[*flow])).collect();
     if !routes.iter().all(is_small) {
         return Found::Unknown(Unknown::Large);

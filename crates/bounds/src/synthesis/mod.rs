@@ -68,6 +68,18 @@ pub struct PeriodicFlow {
     pub jitter: Option<Span>,
     /// A tree: each hop behind the one that it follows.
     pub hops: Vec<FlowHop>,
+    /// Where copies of a replicated frame come together: hops with a further hop before them, in
+    /// front of which it stands. Of the copies, the first one is queued.
+    pub joins: Vec<Join>,
+}
+
+/// A further hop before one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The hop, by its position in [`PeriodicFlow::hops`].
+    pub hop: usize,
+    /// The other hop before it, by its position.
+    pub before: usize,
 }
 
 /// One port on a flow's tree.
@@ -103,7 +115,9 @@ pub enum Waiting {
 ///    window begins no earlier than the latter. *release* is in *\[0, T)*.
 /// 3. Behind hop *j* at port *q* it is queued from *start_j + sent_j + latency_q\[0\] − e_q − e_p*
 ///    to *start_j + sent_j + latency_q\[1\] + e_q + e_p*; its window begins no earlier than the
-///    latter, and without waiting at the first tick from then on.
+///    latter, and without waiting at the first tick from then on. Where copies come together
+///    ([`Join`]) that is from the first instant of any of them to the last of all, as each may be
+///    the only one.
 /// 4. Windows at one port do not overlap, whatever their queues, in any period.
 /// 5. From the first instant at which a frame may be queued to the end of its window, no other
 ///    frame may be in its queue there, be it of another flow or of its own.
@@ -229,6 +243,7 @@ impl Obstacle {
 ///     deadline: Span::from_us(50),
 ///     jitter: None,
 ///     hops: vec![hop(0, None), hop(1, Some(0))],
+///     joins: Vec::new(),
 /// };
 /// let mut synthesizer = Synthesizer::new(&network, Waiting::None);
 /// let first = synthesizer.add(0, &flow).expect("it is alone");

@@ -39,10 +39,20 @@ pub(super) struct Leg {
     pub(super) leaf: Option<[i64; 2]>,
 }
 
+/// A further hop before one ([`super::Join`]), in numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OtherWay {
+    hop: usize,
+    before: usize,
+    /// From the begin of the window there until it is queued.
+    queued: [i64; 2],
+}
+
 /// A flow in numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) legs: Vec<Leg>,
+    pub(super) other_ways: Vec<OtherWay>,
     pub(super) period: i64,
     pub(super) deadline: i64,
     pub(super) release: Option<i64>,
@@ -59,21 +69,24 @@ pub(super) fn up_to_tick(at: i64, tick: i64) -> i64 {
 impl Route {
     pub(super) fn new(network: &Network, flow: &PeriodicFlow) -> Self {
         let mut is_leaf = vec![true; flow.hops.len()];
-        flow.hops.iter().filter_map(|hop| hop.after).for_each(|before| is_leaf[before] = false);
+        let before = flow.hops.iter().filter_map(|hop| hop.after);
+        let before = before.chain(flow.joins.iter().map(|join| join.before));
+        before.for_each(|before| is_leaf[before] = false);
         let talker = flow.hops.first().map_or(0, |hop| error(network, hop.port));
+        let queued = |before: usize, hop: &super::FlowHop| {
+            let before = &flow.hops[before];
+            let from = &network.ports[before.port];
+            let apart = from.clock_error.as_ns() + error(network, hop.port);
+            let [least, most] = from.latency.map(|latency| (before.sent + latency).as_ns());
+            [least - apart, most + apart]
+        };
         let leg = |(number, hop): (usize, &super::FlowHop)| {
             let port = &network.ports[hop.port];
             let own = port.clock_error.as_ns();
             let tick = port.tick.as_ns().max(1);
             let queued = match hop.after {
                 None => flow.ready.map(Span::as_ns),
-                Some(before) => {
-                    let before = &flow.hops[before];
-                    let from = &network.ports[before.port];
-                    let apart = from.clock_error.as_ns() + own;
-                    let [least, most] = from.latency.map(|latency| (before.sent + latency).as_ns());
-                    [least - apart, most + apart]
-                }
+                Some(before) => queued(before, hop),
             };
             let leaf = is_leaf[number].then(|| {
                 let [least, most] = port.latency.map(Span::as_ns);
@@ -82,8 +95,14 @@ impl Route {
             let window = up_to_tick(hop.occupies.as_ns(), tick);
             Leg { port: hop.port, after: hop.after, queued, window, tick, leaf }
         };
+        let other_ways = flow.joins.iter().map(|join| OtherWay {
+            hop: join.hop,
+            before: join.before,
+            queued: queued(join.before, &flow.hops[join.hop]),
+        });
         Self {
             legs: flow.hops.iter().enumerate().map(leg).collect(),
+            other_ways: other_ways.collect(),
             period: flow.period.as_ns(),
             deadline: flow.deadline.as_ns(),
             release: flow.release.map(Span::as_ns),
@@ -98,12 +117,34 @@ impl Route {
 
     /// From the release until it is queued at a hop at least, whatever the ticks.
     fn queued(&self, hop: usize) -> i64 {
-        let (mut takes, mut at) = (0, Some(hop));
-        while let Some(hop) = at {
-            takes += self.legs[hop].queued[1];
-            at = self.legs[hop].after;
+        let mut takes: Vec<i64> = Vec::with_capacity(hop + 1);
+        for at in 0..=hop {
+            let [_, queued] = self.queued_at(at, 0, |before| takes[before]);
+            takes.push(queued);
         }
-        takes
+        takes[hop]
+    }
+
+    /// From when on and from when at the latest a frame is queued at a hop, by its release and the
+    /// begins of its windows before.
+    fn queued_at(&self, hop: usize, release: i64, starts: impl Fn(usize) -> i64) -> [i64; 2] {
+        let leg = &self.legs[hop];
+        let from = leg.after.map_or(release, &starts);
+        let mut queued = leg.queued.map(|after| from + after);
+        for other in self.other_ways.iter().filter(|other| other.hop == hop) {
+            let [early, late] = other.queued.map(|after| starts(other.before) + after);
+            queued = [queued[0].min(early), queued[1].max(late)];
+        }
+        queued
+    }
+
+    /// The hop before one from which a frame may come first.
+    fn first_before(&self, hop: usize, starts: &[i64]) -> Option<usize> {
+        let leg = &self.legs[hop];
+        let ways = leg.after.map(|before| (before, leg.queued[0])).into_iter();
+        let others = self.other_ways.iter().filter(|other| other.hop == hop);
+        let ways = ways.chain(others.map(|other| (other.before, other.queued[0])));
+        ways.min_by_key(|(before, after)| starts[*before] + after).map(|(before, _)| before)
     }
 
     /// A release to try, which is another one for each number; and a queue.
@@ -153,14 +194,15 @@ impl Route {
             && placed.queue < self.queues
             && placed.starts.len() == self.legs.len();
         is_release
-            && self.legs.iter().zip(&placed.starts).all(|(leg, start)| {
+            && self.legs.iter().zip(&placed.starts).enumerate().all(|(hop, (leg, start))| {
                 let start = start.as_ns();
-                let from = leg.after.map_or(placed.release, |before| placed.starts[before]).as_ns();
+                let before = |before: usize| placed.starts[before].as_ns();
+                let [early, late] = self.queued_at(hop, release, before);
                 // First what keeps the rest within 64 bits.
                 (0..self.period + self.deadline.max(0)).contains(&start)
                     && start % leg.tick == 0
-                    && start >= from + leg.queued[1]
-                    && start + leg.window - (from + leg.queued[0]) <= self.period
+                    && start >= late
+                    && start + leg.window - early <= self.period
                     && leg.leaf.is_none_or(|[most, _]| start + most - release <= self.deadline)
             })
     }
@@ -231,8 +273,7 @@ impl<'a> Search<'a> {
         let mut hop = 0;
         while hop < count {
             let leg = self.route.legs[hop];
-            let from = leg.after.map_or(release, |before| self.starts[before]);
-            let queued = leg.queued.map(|after| from + after);
+            let queued = self.route.queued_at(hop, release, |before| self.starts[before]);
             self.starts[hop] = up_to_tick(queued[1].max(self.least[hop]), leg.tick);
             if let Some([most, _]) = leg.leaf {
                 let late = self.starts[hop] + most - release - self.route.deadline;
@@ -249,7 +290,7 @@ impl<'a> Search<'a> {
             if *moves > self.moves_max {
                 return Err(self.route.period);
             }
-            match (conflict, leg.after, self.waiting) {
+            match (conflict, self.route.first_before(hop, &self.starts), self.waiting) {
                 // Where nothing waits, all is later by as much.
                 (Conflict::Window(by) | Conflict::Queue(by), _, Waiting::None)
                 | (Conflict::Queue(by), None, Waiting::Allowed) => return Err(by),
@@ -343,11 +384,12 @@ pub(super) fn place_close(
         return None;
     }
     let ends = ports[route.legs[hop].port].windows.ends(route.period);
+    let takes = route.queued(hop);
     let mut hindrances = Hindrances::default();
     let mut search = Search::new(route, ports, waiting, MOVES_CLOSE, &mut hindrances);
     for earlier in EARLIER {
         for end in &ends {
-            let release = (end - route.queued(hop) - earlier).rem_euclid(route.period);
+            let release = (end - takes - earlier).rem_euclid(route.period);
             for queue in 0..usize::from(route.queues) {
                 search.queue = queue;
                 if search.find(release, &mut 0).is_ok()
@@ -370,9 +412,9 @@ pub(super) fn displace(
     queue: usize,
 ) -> Option<(Placed, BTreeSet<Owner>)> {
     let mut starts = Vec::with_capacity(route.legs.len());
-    for leg in &route.legs {
-        let from = leg.after.map_or(release, |before| starts[before]);
-        let start = up_to_tick(from + leg.queued[1], leg.tick);
+    for (hop, leg) in route.legs.iter().enumerate() {
+        let [_, queued] = route.queued_at(hop, release, |before| starts[before]);
+        let start = up_to_tick(queued, leg.tick);
         if leg.leaf.is_some_and(|[most, _]| start + most - release > route.deadline) {
             return None;
         }
@@ -400,10 +442,9 @@ pub(super) fn taken<'a>(
     placed: &'a Placed,
 ) -> impl Iterator<Item = (usize, Taken, Taken)> + 'a {
     let period = route.period;
-    route.legs.iter().zip(&placed.starts).map(move |(leg, start)| {
-        let start = start.as_ns();
-        let from = leg.after.map_or(placed.release, |before| placed.starts[before]).as_ns();
-        let queued = from + leg.queued[0];
+    route.legs.iter().zip(&placed.starts).enumerate().map(move |(hop, (leg, start))| {
+        let (start, before) = (start.as_ns(), |before: usize| placed.starts[before].as_ns());
+        let [queued, _] = route.queued_at(hop, placed.release.as_ns(), before);
         let window = Taken { begin: start, length: leg.window, period };
         (leg.port, window, Taken { begin: queued, length: start + leg.window - queued, period })
     })

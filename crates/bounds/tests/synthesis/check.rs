@@ -76,13 +76,26 @@ fn overlap(laid: &mut Laid) -> Option<String> {
 /// From when to when a frame is queued at a hop.
 fn queued(network: &Network, flow: &PeriodicFlow, placed: &Placed, hop: usize) -> [i128; 2] {
     let this = &flow.hops[hop];
-    let Some(before) = this.after else {
+    if this.after.is_none() {
         return flow.ready.map(|ready| ns(placed.release) + ns(ready));
-    };
-    let (from, own) = (&network.ports[flow.hops[before].port], &network.ports[this.port]);
-    let left = ns(placed.starts[before]) + ns(flow.hops[before].sent);
-    let apart = ns(from.clock_error) + ns(own.clock_error);
-    [left + ns(from.latency[0]) - apart, left + ns(from.latency[1]) + apart]
+    }
+    // By each way: with all others gone, it is the only one.
+    let by = ways(flow, hop).into_iter().map(|before| {
+        let (from, own) = (&network.ports[flow.hops[before].port], &network.ports[this.port]);
+        let left = ns(placed.starts[before]) + ns(flow.hops[before].sent);
+        let apart = ns(from.clock_error) + ns(own.clock_error);
+        [left + ns(from.latency[0]) - apart, left + ns(from.latency[1]) + apart]
+    });
+    let by: Vec<_> = by.collect();
+    let early = by.iter().map(|by| by[0]).min().expect("a way");
+    let late = by.iter().map(|by| by[1]).max().expect("a way");
+    [early, late]
+}
+
+/// All hops right before one.
+fn ways(flow: &PeriodicFlow, hop: usize) -> Vec<usize> {
+    let others = flow.joins.iter().filter(|join| join.hop == hop).map(|join| join.before);
+    flow.hops[hop].after.into_iter().chain(others).collect()
 }
 
 /// Rules 1, 2, 3 and 6 of one flow.
@@ -116,7 +129,7 @@ fn alone(
         if waiting == Waiting::None && start - late >= tick {
             return Err(format!("rule {rule}: hop {at} waits from {late} to {start}"));
         }
-        if flow.hops.iter().any(|other| other.after == Some(at)) {
+        if (0..flow.hops.len()).any(|other| ways(flow, other).contains(&at)) {
             continue;
         }
         let error = ns(port.clock_error);
@@ -239,19 +252,18 @@ pub(crate) fn confirm(
     let is_so = match &refusal.why {
         Obstacle::Path { hop, .. } => {
             // At no time can it be there earlier than if nothing else exists and ticks are short.
-            let mut way = vec![*hop];
-            while let Some(before) = flow.hops[*way.last().expect("a hop")].after {
-                way.push(before);
-            }
-            way.reverse();
             let error = |hop: usize| ns(network.ports[flow.hops[hop].port].clock_error);
-            let mut at = ns(flow.ready[1]);
-            for (place, hop) in way.iter().enumerate() {
-                let port = &network.ports[flow.hops[*hop].port];
-                at += ns(flow.hops[*hop].sent) + ns(port.latency[1]) + error(*hop);
-                at += way.get(place + 1).map_or(error(way[0]), |next| error(*next));
+            let leaves = |hop: usize, at: i128| {
+                let port = &network.ports[flow.hops[hop].port];
+                at + ns(flow.hops[hop].sent) + ns(port.latency[1]) + error(hop)
+            };
+            let mut queued: Vec<i128> = Vec::new();
+            for at in 0..=*hop {
+                let by = ways(flow, at).into_iter().map(|from| leaves(from, queued[from]));
+                let by = by.map(|left| left + error(at));
+                queued.push(by.max().unwrap_or(ns(flow.ready[1])));
             }
-            at > ns(flow.deadline)
+            leaves(*hop, queued[*hop]) + error(0) > ns(flow.deadline)
         }
         Obstacle::Jitter { hop, .. } => {
             let port = &network.ports[flow.hops[*hop].port];

@@ -48,6 +48,7 @@ fn crowded(seed: u64) -> Instance {
             deadline: Span::from_us(random.between(8, 40)),
             jitter: None,
             hops: hops(&graph.tree(from, &[to]), random.between(64, 300), |_| 8),
+            joins: Vec::new(),
         }
     };
     let flows = (0..count).map(flow).collect();

@@ -1,7 +1,7 @@
 //! Instances in the style of the published benchmark (Xue et al., RTAS 2024), and others that have
 //! everything the types can say.
 
-use onbeat_bounds::synthesis::{Egress, FlowHop, Network, PeriodicFlow, Waiting};
+use onbeat_bounds::synthesis::{Egress, FlowHop, Join, Network, PeriodicFlow, Waiting};
 use onbeat_model::time::Span;
 use onbeat_testkit::Random;
 use std::collections::VecDeque;
@@ -178,6 +178,7 @@ pub(crate) fn published(
             deadline: period,
             jitter: None,
             hops: hops(&graph.tree(from, &[to]), octets, |_| 8),
+            joins: Vec::new(),
         }
     };
     let flows = (0..streams).map(flow).collect();
@@ -187,6 +188,36 @@ pub(crate) fn published(
         flows,
         waiting: Waiting::Allowed,
     }
+}
+
+/// The same with copies of some frames that take another way, of its own ports, and join again.
+pub(crate) fn joined(seed: u64) -> Instance {
+    let mut instance = any(seed);
+    let mut random = Random(!seed);
+    let ports = instance.network.ports.len();
+    for flow in &mut instance.flows {
+        for _ in 0..random.below(3) {
+            let end = random.index(flow.hops.len());
+            let used = |port: usize| flow.hops.iter().any(|hop| hop.port == port);
+            let free: Vec<usize> = (0..ports).filter(|port| !used(*port)).collect();
+            if end == 0 || free.is_empty() {
+                continue;
+            }
+            // Before the hop where they join; what is behind it moves on by one.
+            let moved = |hop: usize| if hop >= end { hop + 1 } else { hop };
+            for hop in &mut flow.hops {
+                hop.after = hop.after.map(moved);
+            }
+            for join in &mut flow.joins {
+                (join.hop, join.before) = (moved(join.hop), moved(join.before));
+            }
+            let (after, like) = (random.index(end), flow.hops[random.index(flow.hops.len())]);
+            let port = random.one_of(&free);
+            flow.hops.insert(end, FlowHop { port, after: Some(after), ..like });
+            flow.joins.push(Join { hop: end + 1, before: end });
+        }
+    }
+    Instance { name: format!("joined {seed}"), ..instance }
 }
 
 /// 256 instances: streams × bridges × periods × topologies.
@@ -259,6 +290,7 @@ pub(crate) fn any(seed: u64) -> Instance {
             jitter: (tight && random.one_in(6))
                 .then(|| Span::from_ns(random.between(3_000, 20_000))),
             hops: hops(&graph.tree(from, &to), random.between(64, 600), |port| octet_ns[port]),
+            joins: Vec::new(),
         }
     };
     let flows = (0..count).map(flow).collect();

@@ -7,7 +7,7 @@ mod exact;
 mod generate;
 
 use check::{check, check_gates, confirm};
-use generate::{Instance, Periods, Topology, any, published, published_set};
+use generate::{Instance, Periods, Topology, any, joined, published, published_set};
 use onbeat_bounds::synthesis::{
     Egress, FlowHop, Network, Obstacle, PeriodicFlow, Placed, Refusal, Synthesizer, Waiting,
     gate_lists, synthesize, synthesize_keeping,
@@ -67,6 +67,24 @@ fn schedules_of_any_network_keep_the_rules_and_proofs_hold() {
     assert!(drawn.iter().all(|count| *count > 20), "{drawn:?}");
     assert!(solved.iter().all(|count| *count > 50) && proven > 20, "{solved:?}, {proven} proven");
     assert!(open * 3 < solved.iter().sum::<i32>(), "{open} open");
+}
+
+#[test]
+fn where_copies_join_each_may_be_the_only_one() {
+    let (mut solved, mut proven, mut open, mut joins) = ([0; 2], 0, 0, 0);
+    for seed in 0..600 {
+        let instance = joined(seed);
+        match judged(&instance) {
+            Ok(_) => {
+                solved[usize::from(instance.waiting == Waiting::Allowed)] += 1;
+                joins += instance.flows.iter().map(|flow| flow.joins.len()).sum::<usize>();
+            }
+            Err(refusal) if refusal.is_proven => proven += 1,
+            Err(_) => open += 1,
+        }
+    }
+    println!("{solved:?} solved without and with waiting, {proven} proven, {open} open, {joins}");
+    assert!(solved.iter().all(|count| *count > 50) && joins > 1_000, "{solved:?}, {joins} joins");
 }
 
 /// All 256 with ONBEAT_SCHEDULES=256. The hardest is always among those that are looked at: its
@@ -199,6 +217,7 @@ fn small() -> (Network, Vec<PeriodicFlow>, Vec<Placed>) {
         deadline: Span::from_us(3),
         jitter: Some(Span::from_ns(120)),
         hops: vec![hop(0, None), hop(1, Some(0))],
+        joins: Vec::new(),
     };
     let placed = |release: i64, starts: [i64; 2], queue| Placed {
         release: Span::from_ns(release),
