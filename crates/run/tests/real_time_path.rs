@@ -8,8 +8,11 @@ use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
 use onbeat::interface::{InterfaceOptions, InterfaceSettings, LOOK_AGAIN};
 use onbeat_model::integrity::Integrity;
+use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel_io::Timeout;
+use onbeat_runtime::launch::LaunchTimes;
+use onbeat_runtime::talker::ChannelParameters;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -86,10 +89,10 @@ fn counted(mut act: impl FnMut()) -> Usage {
 }
 
 fn check(options: InterfaceOptions, switches: u64) {
-    check_protected(options, switches, Integrity::None);
+    check_channel(options, switches, parameters(1, 1_000));
 }
 
-fn check_protected(options: InterfaceOptions, switches: u64, integrity: Integrity) {
+fn check_channel(options: InterfaceOptions, switches: u64, channel: ChannelParameters) {
     let Some(mut hosts) = hosts() else { return };
     let keys = tempfile::NamedTempFile::new().expect("a file that only its owner can read");
     std::fs::write(keys.path(), format!("1 {}\n", "5a".repeat(32))).expect("a key");
@@ -99,9 +102,7 @@ fn check_protected(options: InterfaceOptions, switches: u64, integrity: Integrit
     let settings = InterfaceSettings { options, key_file, ..InterfaceSettings::default() };
     let talker = hosts.context_with("talker", settings.clone());
     let listener = hosts.context_with("listener", settings);
-    let mut channel = parameters(1, 1_000);
-    channel.tolerance = onbeat_model::time::Span::ZERO;
-    channel.integrity = integrity;
+    let channel = ChannelParameters { tolerance: Span::ZERO, ..channel };
     declare(&talker, "c", channel);
     declare(&listener, "c", channel);
     let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
@@ -134,8 +135,19 @@ fn a_blocking_read_allocates_nothing_and_switches_once_a_message() {
 #[test]
 fn checked_messages_allocate_nothing_either() {
     for integrity in [Integrity::Crc, Integrity::Authenticated] {
-        check_protected(InterfaceOptions::default(), 1, integrity);
+        let channel = ChannelParameters { integrity, ..parameters(1, 1_000) };
+        check_channel(InterfaceOptions::default(), 1, channel);
     }
+}
+
+#[test]
+fn nor_do_replicated_ones_and_those_that_wait_for_their_launch_times() {
+    let channel = ChannelParameters { replicated: true, ..parameters(1, 1_000) };
+    check_channel(InterfaceOptions::default(), 1, channel);
+    // The writer sleeps for the rate, and until the launch time.
+    let launch = Some(LaunchTimes { at: Span::from_us(300), lead: Span::from_us(50) });
+    let channel = ChannelParameters { launch, ..parameters(1, 1_000) };
+    check_channel(InterfaceOptions::default(), 2, channel);
 }
 
 #[test]
