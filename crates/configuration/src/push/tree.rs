@@ -128,6 +128,14 @@ impl Tree {
     }
 }
 
+/// Whether it is a name without a prefix (Namespaces in XML 1.0, NCName), or close to one: what is
+/// read as a name has to be one when it is written.
+fn is_name(text: &str) -> bool {
+    let begins = |letter: char| letter.is_alphabetic() || letter == '_';
+    let continues = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    text.starts_with(begins) && text.chars().all(continues)
+}
+
 /// What has been read so far.
 #[derive(Default)]
 struct Reading {
@@ -171,7 +179,11 @@ impl Reading {
         self.open.push((Tree::default(), declared));
         let name = start.name();
         let name: &str = name.as_ref();
-        let (prefix, name) = name.split_once(':').unwrap_or(("", name));
+        let parts = name.split_once(':');
+        if !parts.map_or(is_name(name), |(prefix, name)| is_name(prefix) && is_name(name)) {
+            return Err("an element has a name that is none".to_owned());
+        }
+        let (prefix, name) = parts.unwrap_or(("", name));
         let namespace = match self.namespace(prefix) {
             Some(namespace) => namespace.to_owned(),
             None if prefix.is_empty() => String::new(),
@@ -238,6 +250,10 @@ mod tests {
         let two = "<a/><a/>";
         for bad in ["", "text", "<a>", "<a></b>", "</a>", two, "<p:a/>", "<a>&x;</a>", &deep] {
             assert!(Tree::read(bad).is_err(), "{bad}");
+        }
+        // Names that would be others when they are read again.
+        for bad in ["<:\u{1b}:/>", "<:a/>", "<a:/>", "<a:b:c xmlns:a='x'/>", "<1/>", "<a\u{1}/>"] {
+            assert!(Tree::read(bad).is_err(), "{bad:?}");
         }
         let entity = "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>";
         assert!(Tree::read(entity).is_err_and(|why| why.contains("document type")));

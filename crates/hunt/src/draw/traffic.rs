@@ -3,6 +3,9 @@
 use super::{Draft, Table, table};
 use serde_json::{Value, json};
 
+/// Octets of a redundancy tag, which are no room for a message.
+const R_TAG: i64 = 6;
+
 /// What a frame occupies of the wire beside itself: preamble, delimiter and gap.
 const PREAMBLE_AND_GAP: i64 = 20;
 
@@ -144,7 +147,12 @@ impl Draft<'_> {
         if !self.chance(15) {
             return;
         }
-        for kind in ["channel", "stream"] {
+        // What a manifest says of a message's size may leave no room for the tag.
+        let kinds: &[&str] = match self.root.contains_key("manifest") {
+            true => &["stream"],
+            false => &["channel", "stream"],
+        };
+        for kind in kinds.iter().copied() {
             let Some(Value::Array(mut flows)) = self.root.remove(kind) else { continue };
             for flow in &mut flows {
                 let flow = flow.as_object_mut().expect("a table");
@@ -156,6 +164,9 @@ impl Draft<'_> {
                 };
                 if is_given || !self.chance(50) {
                     continue;
+                }
+                if let Some(size) = flow.get("size_octets").and_then(Value::as_i64) {
+                    flow["size_octets"] = json!((size - R_TAG).max(1));
                 }
                 if kind == "channel" && self.chance(50) {
                     self.paths(flow, talker, host(listener).into_iter().collect());
