@@ -484,7 +484,8 @@ fn is_deployed(directory: &Path, name: &str) -> bool {
     };
     let is_configuration = || {
         let text = content(&CONFIGURATION);
-        ["ietf-interfaces", "ieee802-dot1q-bridge"].iter().any(|name| text.contains(name))
+        let modules = ["ietf-interfaces", "ieee802-dot1q-bridge", "ieee802-dot1cb-frer"];
+        modules.iter().any(|name| text.contains(name))
     };
     let is_told = || {
         let [ptp4l, phc2sys] = CLOCKS.map(|extension| content(&[extension]));
