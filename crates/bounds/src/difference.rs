@@ -173,7 +173,7 @@ fn items(plan: &PlanDocument) -> Vec<(&'static str, String, Properties)> {
         properties.extend(channel.listeners.iter().flat_map(|to: &ListenerDocument| {
             let host = &to.host;
             [
-                plain(&format!("path to {host}"), Some(to.path.join(" "))),
+                plain(&format!("path to {host}"), Some(joined(paths(to)))),
                 plain(&format!("bound to {host}"), to.bound_ns.map(time)),
                 plain(&format!("best case to {host}"), to.best_ns.map(time)),
             ]
@@ -189,9 +189,8 @@ fn items(plan: &PlanDocument) -> Vec<(&'static str, String, Properties)> {
         ];
         properties.extend(stream.listeners.iter().flat_map(|to: &StreamListenerDocument| {
             let host = &to.host;
-            let paths: Vec<String> = to.paths.iter().map(|path| path.join(" ")).collect();
             [
-                plain(&format!("paths to {host}"), Some(paths.join(", "))),
+                plain(&format!("paths to {host}"), Some(joined(to.paths.iter()))),
                 plain(&format!("bound to {host}"), to.bound_ns.map(time)),
                 plain(&format!("best case to {host}"), to.best_ns.map(time)),
             ]
@@ -252,6 +251,18 @@ fn nodes(before: &PlanDocument, after: &PlanDocument) -> Vec<String> {
     nodes.into_iter().map(str::to_owned).collect()
 }
 
+/// The paths to a listener: all those of a replicated channel, else the one.
+fn paths(to: &ListenerDocument) -> impl Iterator<Item = &Vec<String>> {
+    let only = to.paths.is_empty().then_some(&to.path);
+    to.paths.iter().chain(only)
+}
+
+/// Paths for a person.
+fn joined<'a>(paths: impl Iterator<Item = &'a Vec<String>>) -> String {
+    let paths: Vec<String> = paths.map(|path| path.join(" ")).collect();
+    paths.join(", ")
+}
+
 /// Per port what its device is told of it: its settings, and the traffic that leaves there; per
 /// host the channels that it talks and listens to.
 fn told(plan: &PlanDocument) -> BTreeMap<&str, (Properties, BTreeSet<String>)> {
@@ -264,11 +275,18 @@ fn told(plan: &PlanDocument) -> BTreeMap<&str, (Properties, BTreeSet<String>)> {
         let what = format!("{name} {class:?} {protected} {destination:?} {vlan:?} {pcp:?}");
         // Hosts are told how large and how frequent messages are, the talker when to write.
         let (rate, delay) = (channel.true_rate_bps, channel.fixed_delay_ns);
-        let to_listener = format!("{what} {rate} {delay}");
+        // Frames of replicated channels have another header.
+        let is_replicated = channel.listeners.iter().any(|to| !to.paths.is_empty());
+        let to_listener = format!("{what} {rate} {delay} {is_replicated}");
         let to_talker = format!("{to_listener} {:?}", channel.launch);
         for to in &channel.listeners {
-            for label in &to.path {
+            for label in paths(to).flatten() {
                 told.entry(label).or_default().1.insert(what.clone());
+            }
+            // Of replicated channels bridges know by which ports they come in.
+            for step in to.paths.iter().flat_map(|path| path.windows(2)) {
+                let from = format!("{what} from {}", step[0]);
+                told.entry(&step[1]).or_default().1.insert(from);
             }
             told.entry(&to.host).or_default().1.insert(to_listener.clone());
             if let Some(first) = to.path.first() {

@@ -1,7 +1,7 @@
 //! Replicated channels: their paths, what the plan refuses, and the engine with links that fail.
 
 use crate::build::Net;
-use onbeat_bounds::{KeptPlan, document, plan};
+use onbeat_bounds::{KeptPlan, difference, document, plan};
 use onbeat_model::device::{Device, DeviceLimits};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::Plan;
@@ -64,6 +64,24 @@ fn a_replicated_channel_is_reserved_on_both_paths_with_its_tag_and_once_where_th
     let kept = KeptPlan::new(&net.0, &document);
     let again = onbeat_bounds::plan_and_limits(&net.0, true, &kept).expect("a plan").0;
     assert_eq!(again.channels, plan.channels);
+}
+
+#[test]
+fn the_difference_of_plans_names_the_bridges_of_all_paths() {
+    let mut net = square();
+    let replicated = document(&net.0, &plan(&net.0, true).expect("a plan"));
+    net.0.channels[0].paths = PathRequest::default();
+    // Once it has only the way by b2.
+    let single = document(&net.0, &plan(&net.0, true).expect("a plan"));
+    let found = difference(&single, &replicated);
+    assert_eq!(found.nodes, ["b1", "b2", "b3", "b4", "h1", "h2"]);
+    let field = found.items[0].fields.iter().find(|field| field.what == "path to h2");
+    let after = "h1.p1 b1.p2 b2.p2 b4.p1, h1.p1 b1.p3 b3.p2 b4.p1";
+    assert_eq!(field.expect("its paths").after.as_deref(), Some(after));
+    // By another port into b4, which knows the channel by it.
+    let mut other = replicated.clone();
+    other.channels[0].listeners[0].paths[1][2] = "b3.p9".to_owned();
+    assert_eq!(difference(&other, &replicated).nodes, ["b3", "b4"]);
 }
 
 #[test]
