@@ -62,9 +62,10 @@ struct Pair {
     _servers: Vec<Ends>,
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its address").port()
+/// Two ports. Both are taken at once: else the second one may be the first.
+fn free_ports() -> [u16; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    listeners.map(|listener| listener.local_addr().expect("its address").port())
 }
 
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
@@ -143,7 +144,7 @@ impl Pair {
         // Whatever HOME says, netconfd wants this one in the superuser's; of two servers that make
         // it at once one gives up.
         std::fs::create_dir_all("/root/.yuma").expect("a directory");
-        let ports = [free_port(), free_port()];
+        let ports = free_ports();
         let mut servers = Vec::new();
         for at in 0..2 {
             let home = path.join(names[at]);
@@ -435,6 +436,30 @@ fn modules() -> Option<PathBuf> {
     folder
 }
 
+/// The modules of IEEE that netconfd finds: the others of the folder are of a later YANG than it
+/// reads.
+fn links(folder: &Path) -> TempDir {
+    let links = tempfile::tempdir().expect("a directory");
+    for entry in folder.read_dir().expect("the folder of modules").flatten() {
+        if entry.file_name().to_string_lossy().starts_with("ieee") {
+            let link = links.path().join(entry.file_name());
+            std::os::unix::fs::symlink(entry.path(), link).expect("a link");
+        }
+    }
+    links
+}
+
+/// What every bridge has already, and something else of its component.
+fn component(name: &str, more: &str) -> String {
+    format!(
+        "<bridges xmlns=\"urn:ieee:std:802.1Q:yang:ieee802-dot1q-bridge\" \
+         xmlns:q=\"urn:ieee:std:802.1Q:yang:ieee802-dot1q-bridge\"><bridge><name>{name}</name>\
+         <address>02-00-00-00-00-01</address><bridge-type>q:customer-vlan-bridge</bridge-type>\
+         <component><name>{name}</name><type>q:c-vlan-component</type>{more}</component>\
+         </bridge></bridges>"
+    )
+}
+
 /// A channel with gates, beside that of [`two_hosts`].
 const SCHEDULED: &str = r#"
 [[channel]]
@@ -454,14 +479,7 @@ fn a_bridge_and_a_host_have_a_new_plan_and_nothing_of_the_old_one() {
         return;
     }
     let Some(folder) = modules() else { return };
-    // Its other modules are of a later YANG than netconfd reads.
-    let links = tempfile::tempdir().expect("a directory");
-    for entry in folder.read_dir().expect("the folder of modules").flatten() {
-        if entry.file_name().to_string_lossy().starts_with("ieee") {
-            let link = links.path().join(entry.file_name());
-            std::os::unix::fs::symlink(entry.path(), link).expect("a link");
-        }
-    }
+    let links = links(&folder);
     let common = ["ietf-interfaces", "iana-if-type", "ieee802-dot1q-types", "ieee802-dot1q-sched"];
     let bridges =
         ["ieee802-dot1q-bridge", "ieee802-dot1q-sched-bridge", "ieee802-dot1q-cbsa-bridge"];
@@ -471,13 +489,8 @@ fn a_bridge_and_a_host_have_a_new_plan_and_nothing_of_the_old_one() {
     let entry = "<filtering-entry><database-id>9</database-id><vids>9</vids>\
                  <address>01-00-5E-00-00-02</address><entry-type>static</entry-type>\
                  </filtering-entry>";
-    let configuration = format!(
-        "<bridges xmlns=\"urn:ieee:std:802.1Q:yang:ieee802-dot1q-bridge\" \
-         xmlns:q=\"urn:ieee:std:802.1Q:yang:ieee802-dot1q-bridge\"><bridge><name>s</name>\
-         <address>02-00-00-00-00-01</address><bridge-type>q:customer-vlan-bridge</bridge-type>\
-         <component><name>s</name><type>q:c-vlan-component</type>\
-         <filtering-database>{entry}</filtering-database></component></bridge></bridges>"
-    );
+    let database = format!("<filtering-database>{entry}</filtering-database>");
+    let configuration = component("s", &database);
     let path = links.path().to_str().expect("UTF-8");
     let pair = Pair::start(["s", "a"], [&bridge, &host], path, [&configuration, ""]);
     let system = TestSystem::new(&two_hosts(SCHEDULED));
@@ -503,4 +516,147 @@ fn a_bridge_and_a_host_have_a_new_plan_and_nothing_of_the_old_one() {
     assert_eq!(after[0].matches("<address>01-00-5E-00-00-02</address>").count(), 1);
     assert_eq!(after[0].matches("<address>01-00-5E-00-00-01</address>").count(), 1);
     assert_eq!((removed(0), removed(1)), (2, 1), "{told}");
+}
+
+/// The modules of a bridge with or without 802.1CB, beside those of [`PLAIN`].
+const BRIDGE: [&str; 3] =
+    ["ieee802-dot1q-bridge", "ieee802-dot1q-sched-bridge", "ieee802-dot1q-cbsa-bridge"];
+const FRER: [&str; 2] = ["ieee802-dot1cb-stream-identification", "ieee802-dot1cb-frer"];
+
+/// Two bridges between two hosts, with two links between them, and two channels with these keys.
+fn two_ways(keys: [&str; 2]) -> String {
+    let link = |ends: &str| format!("[[link]]\nends = [{ends}]\nrate_mbps = 1000\n");
+    let links = [
+        r#""a", "west.a""#,
+        r#""b", "east.b""#,
+        r#""west.upper", "east.upper""#,
+        r#""west.lower", "east.lower""#,
+    ];
+    let links: String = links.iter().map(|ends| link(ends)).collect();
+    let channel = |number: u8, more: &str| {
+        format!(
+            "[[channel]]\nname = \"c{number}\"\ndestination = \"91:e0:f0:00:fe:0{number}\"\n\
+             stream_id = {number}\nclass = \"A\"\nsize_octets = 64\nrate_hz = 1000\n\
+             talker = \"a\"\nlisteners = [\"b\"]\n{more}\n"
+        )
+    };
+    let (one, other) = (channel(1, keys[0]), channel(2, keys[1]));
+    format!(
+        "format = 1\nname = \"ways\"\n[run]\nduration_ms = 200\n[[host]]\nname = \"a\"\n\
+         [[host]]\nname = \"b\"\n[[bridge]]\nname = \"west\"\n[[bridge]]\nname = \"east\"\n\
+         {links}{one}{other}"
+    )
+}
+
+/// An identity that is no plan's: in another VLAN.
+fn foreign() -> String {
+    let namespace = format!("urn:ieee:std:802.1Q:yang:{}", FRER[0]);
+    format!(
+        "<stream-identity xmlns=\"{namespace}\"><index>77</index><handle>77</handle>\
+         <null-stream-identification><destination-mac>91-E0-F0-00-FE-01</destination-mac>\
+         <tagged>tagged</tagged><vlan>9</vlan></null-stream-identification></stream-identity>"
+    )
+}
+
+/// The servers of bridges `west` and `east`.
+fn two_bridges(folder: &Path, modules: [&[&str]; 2]) -> Pair {
+    let links = links(folder);
+    // The modules of 802.1CB augment that of RFC 8343.
+    let interfaces = folder.join("ietf-interfaces@2018-02-20.yang");
+    let link = links.path().join("ietf-interfaces.yang");
+    std::os::unix::fs::symlink(interfaces, link).expect("a link");
+    let all = modules.map(|own| [PLAIN, &BRIDGE, own].concat());
+    let configurations = ["west", "east"].map(|name| component(name, ""));
+    let [west, east] = configurations;
+    let east = if modules[1].is_empty() { east } else { east + &foreign() };
+    let path = links.path().to_str().expect("UTF-8");
+    Pair::start(["west", "east"], [&all[0], &all[1]], path, [&west, &east])
+}
+
+/// Writes what these bridges are told with channels of these keys.
+fn tell_bridges(pair: &Pair, keys: [&str; 2], directory: &str) {
+    let system = TestSystem::new(&two_ways(keys));
+    let told = pair.path().join(directory);
+    run(&["plan", ".", "--deploy", told.to_str().expect("UTF-8")], system.path(), 0);
+}
+
+/// How many entries a bridge has of: identities, recoveries, identifications; streams in these.
+fn tables(pair: &Pair, at: usize) -> [usize; 4] {
+    let running = pair.running(at);
+    let names = ["stream-identity ", "sequence-recovery>", "sequence-identification>", "stream>"];
+    names.map(|name| running.matches(&format!("<{name}")).count())
+}
+
+const BOTH_WAYS: &str = "disjoint_paths = 2";
+
+#[test]
+fn bridges_have_the_streams_of_a_plan_until_another_one_has_none() {
+    if !is_there() {
+        return;
+    }
+    let Some(folder) = modules() else { return };
+    let pair = two_bridges(&folder, [&FRER, &FRER]);
+    let both = || [tables(&pair, 0), tables(&pair, 1)];
+    let removed = |output: &Output, at: usize| {
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let paths = told["devices"][at]["removed"].as_array().expect("a list").iter();
+        let paths: Vec<_> = paths.map(|path| path.as_str().expect("a path").to_owned()).collect();
+        paths
+    };
+    tell_bridges(&pair, [BOTH_WAYS; 2], "told");
+    let (_, log) = pair.deploy(&["--dry-run"], "", Some(0));
+    let edits = log.iter().filter(|line| !line.contains("close") && !line.contains("unlock"));
+    let killed = format!("kill {}", edits.count() + 2);
+    // A client that dies when the first bridge has committed leaves nothing of it.
+    pair.deploy(&[], &killed, None);
+    wait_for("as before", || both() == [[0; 4], [1, 0, 0, 0]]);
+    let all = [[2, 0, 3, 6], [3, 2, 3, 8]];
+    for _ in 0..2 {
+        let (output, _) = pair.deploy(&["--json"], "", Some(0));
+        assert_eq!((both(), removed(&output, 1)), (all, vec![]));
+    }
+
+    // One of two is left: what was told of the other goes, and no more than that.
+    tell_bridges(&pair, [BOTH_WAYS, ""], "told");
+    let (output, _) = pair.deploy(&["--json"], "", Some(0));
+    let expected = ["/stream-identity[index='2']", "/frer/sequence-recovery[index='2']"];
+    assert_eq!(removed(&output, 0), expected[..1]);
+    assert_eq!(removed(&output, 1), expected);
+    assert_eq!(both(), [[1, 0, 3, 3], [2, 1, 3, 4]]);
+
+    // A plan that has none tells nothing of streams: only what was told before goes.
+    std::fs::rename(pair.path().join("told"), pair.path().join("former")).expect("renamed");
+    tell_bridges(&pair, ["", ""], "told");
+    pair.deploy(&[], "", Some(0));
+    assert_eq!(both(), [[1, 0, 3, 3], [2, 1, 3, 4]]);
+    pair.deploy(&["--former", "former"], &killed, None);
+    wait_for("as before", || both() == [[1, 0, 3, 3], [2, 1, 3, 4]]);
+    let (output, _) = pair.deploy(&["--former", "former", "--json"], "", Some(0));
+    assert_eq!((removed(&output, 0).len(), removed(&output, 1).len()), (4, 5));
+    assert_eq!(both(), [[0; 4], [1, 0, 0, 0]]);
+    assert!(pair.running(1).contains("<handle>77</handle>"));
+}
+
+#[test]
+fn a_bridge_without_replication_is_named_with_the_file_that_needs_it() {
+    if !is_there() {
+        return;
+    }
+    let Some(folder) = modules() else { return };
+    let pair = two_bridges(&folder, [&FRER, &[]]);
+    tell_bridges(&pair, [BOTH_WAYS, ""], "told");
+    let (output, log) = pair.deploy(&[], "", Some(5));
+    for module in FRER {
+        let namespace = format!("urn:ieee:std:802.1Q:yang:{module}");
+        let lacks = format!("it lacks the YANG module {module} ({namespace}), which ");
+        let expected = format!("{lacks}`told/east.streams.yang.xml` needs\n");
+        assert!(said(&output).contains(&expected), "{}", said(&output));
+    }
+    assert!(said(&output).contains("onbeat: help: "), "{}", said(&output));
+    assert!(!said(&output).contains("west"), "{}", said(&output));
+    assert!(!log.iter().any(|line| line.contains("lock")), "{log:?}");
+    // Without its file it is told the rest.
+    std::fs::remove_file(pair.path().join("told/east.streams.yang.xml")).expect("removed");
+    pair.deploy(&[], "", Some(0));
+    assert_eq!([tables(&pair, 0), tables(&pair, 1)], [[1, 0, 3, 3], [0; 4]]);
 }

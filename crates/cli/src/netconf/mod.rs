@@ -11,7 +11,8 @@ use clap::Args;
 use client::{Address, Client, Login};
 use onbeat::clock::MonoTime;
 use onbeat_configuration::push::{
-    Action, DEVICES_MAX, Ending, Event, Failure, Push, PushOptions, PushState, PushTarget,
+    Action, DEVICES_MAX, Ending, Event, Failure, Push, PushDocument, PushOptions, PushState,
+    PushTarget,
 };
 use onbeat_model::time::Span;
 use serde_json::json;
@@ -21,8 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a node is told, behind its name; the second one is of bridges only.
-const TOLD: [&str; 2] = [".yang.xml", ".filtering.yang.xml"];
+/// What a node is told, behind its name: all have the first one, bridges may have the others.
+const TOLD: [&str; 3] = [".yang.xml", ".filtering.yang.xml", STREAMS];
+/// Streams of asynchronous and replicated channels.
+const STREAMS: &str = ".streams.yang.xml";
+/// What can be done for a device that lacks what this needs.
+const WITHOUT_STREAMS: &str = "help: describe what the device cannot do (`elimination = false`, \
+    `asynchronous = false` in `[[device]]`), and plan again (docs/devices.md)";
 /// The most of such a file.
 const TOLD_OCTETS: u64 = 32 << 20;
 /// The port of NETCONF over SSH (RFC 6242 6).
@@ -130,21 +136,19 @@ fn target(directory: &Path, former: Option<&Path>, node: &str) -> anyhow::Result
         let paths = TOLD.iter().map(|part| directory.join(format!("{node}{part}")));
         let files = paths.filter_map(|path| {
             let text = input::text_if_there(&path, TOLD_OCTETS).transpose()?;
-            Some(text.map(|text| (path, text)))
+            Some(text.map(|text| PushDocument { name: path.display().to_string(), text }))
         });
         files.collect::<Result<Vec<_>, _>>().map_err(anyhow::Error::msg)
     };
     let told = read(directory)?;
-    let main = directory.join(format!("{node}{}", TOLD[0]));
-    if told.first().is_none_or(|(path, _)| *path != main) {
-        let why = format!("{}: there is no such file, so `{node}` is told nothing", main.display());
+    let main = directory.join(format!("{node}{}", TOLD[0])).display().to_string();
+    if told.first().is_none_or(|document| document.name != main) {
+        let why = format!("{main}: there is no such file, so `{node}` is told nothing");
         return Err(WrongArgument(why).into());
     }
     let former = former.map_or_else(|| Ok(Vec::new()), read)?;
-    let (paths, texts): (Vec<_>, Vec<_>) = told.into_iter().chain(former.clone()).unzip();
-    let (told, before) = texts.split_at(texts.len() - former.len());
-    PushTarget::new(told, before)
-        .map_err(|(at, why)| anyhow::anyhow!("{}: it is no XML: {why}", paths[at].display()))
+    PushTarget::new(&told, &former)
+        .map_err(|(name, why)| anyhow::anyhow!("{name}: it is no XML: {why}"))
 }
 
 /// What came of it.
@@ -160,6 +164,10 @@ impl Outcome<'_> {
             let Failure { device, step, why } = failure;
             let ChosenDevice { node, address } = &arguments.devices[*device];
             terminal::say(format_args!("onbeat: {node} ({}): {step}: {why}", address.shown));
+        }
+        let lacking = push.failures().iter().filter_map(|failure| failure.why.file.as_ref());
+        if lacking.into_iter().any(|file| file.ends_with(STREAMS)) {
+            terminal::say(format_args!("onbeat: {WITHOUT_STREAMS}"));
         }
         let ending = push.ending();
         if arguments.json {
@@ -233,7 +241,7 @@ impl Outcome<'_> {
         let failures = push.failures().iter().map(|Failure { device, step, why }| {
             json!({
                 "node": arguments.devices[*device].node, "request": step.to_string(),
-                "tag": why.tag, "path": why.path, "message": why.message,
+                "tag": why.tag, "path": why.path, "message": why.message, "file": why.file,
             })
         });
         let outcome = match push.ending() {

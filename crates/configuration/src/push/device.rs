@@ -1,9 +1,12 @@
 //! One device of a deployment: what it can do, and what is known of it.
 
 use super::Event;
+use super::claims::IDENTITY;
 use super::edit::{Needs, difference, edit, is_same};
+use super::keys::merged;
 use super::rpc::{self, LIBRARY, PushStep, Reply, RpcError};
-use super::tree::Tree;
+use super::tree::{BASE, Tree};
+use crate::module::Module;
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +22,48 @@ const NEEDED: [&[&str]; 4] = [
     ],
 ];
 
+/// A file for a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushDocument {
+    /// What a user knows it by.
+    pub name: String,
+    /// A document of one element; if that is `config` of NETCONF, of those in it.
+    pub text: String,
+}
+
+impl PushDocument {
+    fn roots(&self) -> Result<Vec<Tree>, (String, String)> {
+        let wrong = |why| (self.name.clone(), why);
+        let root = Tree::read(&self.text).map_err(wrong)?;
+        let is_config = root.name == "config" && root.namespace == BASE;
+        Ok(if is_config { root.nodes } else { vec![root] })
+    }
+}
+
 /// What a device is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushTarget {
-    told: Vec<Tree>,
+    /// What each document needs, by its name.
+    pub(super) needs: Vec<(String, Needs)>,
+    pub(super) told: Vec<Tree>,
     former: Vec<Tree>,
 }
 
 impl PushTarget {
-    /// A device that is told these instances, each a document of one element, and that was told
-    /// `former` before.
+    /// A device that is told these documents, all at once, and that was told `former` before.
     ///
     /// # Errors
-    /// Which of them is none, by its place, those of `former` last; and why.
-    pub fn new(told: &[String], former: &[String]) -> Result<Self, (usize, String)> {
-        let texts = told.iter().chain(former).enumerate();
-        let trees = texts.map(|(at, text)| Tree::read(text).map_err(|why| (at, why)));
-        let mut trees = trees.collect::<Result<Vec<_>, _>>()?;
-        let former = trees.split_off(told.len());
-        Ok(Self { told: trees, former })
+    /// The name of one that is none, and why.
+    pub fn new(told: &[PushDocument], former: &[PushDocument]) -> Result<Self, (String, String)> {
+        let (mut needs, mut all) = (Vec::new(), Vec::new());
+        for document in told {
+            let roots = document.roots()?;
+            needs.push((document.name.clone(), Needs::of(&roots)));
+            all.extend(roots);
+        }
+        let former = former.iter().map(PushDocument::roots).collect::<Result<Vec<_>, _>>()?;
+        let former = merged(former.into_iter().flatten().collect());
+        Ok(Self { needs, told: merged(all), former })
     }
 }
 
@@ -126,7 +152,7 @@ impl Device {
             PushStep::Library => rpc::library(),
             PushStep::Lock => rpc::lock(),
             PushStep::Before | PushStep::Verify | PushStep::After => {
-                rpc::get_config(told, self.reports_defaults)
+                rpc::get_config(self.roots(), self.reports_defaults)
             }
             PushStep::Try | PushStep::Edit => {
                 self.is_edited = true;
@@ -269,16 +295,31 @@ impl Device {
                 known.extend(features.map(|feature| feature.text.clone()));
             }
         }
-        let needs = Needs::of(&self.target.told);
+        let mut said = BTreeSet::new();
+        let mut all = Vec::new();
+        for (file, needs) in &self.target.needs {
+            let lacks = self.lacks(needs, &imported);
+            let lacks = lacks.into_iter().filter(|message| said.insert(message.clone()));
+            all.extend(
+                lacks.map(|why| RpcError { file: Some(file.clone()), ..RpcError::own(why) }),
+            );
+        }
+        if all.is_empty() { Ok(()) } else { Err(all) }
+    }
+
+    /// Which modules and features it lacks of those that a document needs.
+    fn lacks(&self, needs: &Needs, imported: &BTreeSet<String>) -> BTreeSet<String> {
         let name = |namespace: &str| namespace.rsplit(':').next().unwrap_or(namespace).to_owned();
-        let mut lacks = Vec::new();
+        let module = |of: &str| format!("it lacks the YANG module {} ({of})", name(of));
+        let mut lacks = BTreeSet::new();
         for namespace in &needs.nodes {
             match (self.modules.get(namespace), Needs::feature(namespace)) {
-                (None, _) => lacks
-                    .push(format!("it lacks the YANG module {} ({namespace})", name(namespace))),
+                (None, _) => {
+                    lacks.insert(module(namespace));
+                }
                 (Some(features), Some(feature)) if !features.contains(feature) => {
                     let module = name(namespace);
-                    lacks.push(format!("it lacks the feature {feature} of the module {module}"));
+                    lacks.insert(format!("it lacks the feature {feature} of the module {module}"));
                 }
                 _ => {}
             }
@@ -286,13 +327,20 @@ impl Device {
         let identities = needs.identities.iter().filter(|namespace| {
             !self.modules.contains_key(*namespace) && !imported.contains(*namespace)
         });
-        lacks.extend(identities.map(|namespace| {
-            format!("it lacks the YANG module {} ({namespace})", name(namespace))
-        }));
-        lacks.sort();
-        lacks.dedup();
-        let lacks: Vec<_> = lacks.into_iter().map(RpcError::own).collect();
-        if lacks.is_empty() { Ok(()) } else { Err(lacks) }
+        lacks.extend(identities.map(|namespace| module(namespace)));
+        lacks
+    }
+
+    /// The roots of the configuration that are read: those of what is told, those of what was told
+    /// before if the device still has their modules, and what may refer to streams.
+    fn roots(&self) -> BTreeSet<(String, String)> {
+        let PushTarget { told, former, .. } = &self.target;
+        let frer = Tree::new(&Module::Replication.namespace(), "frer");
+        let frer = told.iter().any(|tree| tree.name == IDENTITY).then_some(&frer);
+        let may_be = former.iter().chain(frer);
+        let may_be = may_be.filter(|tree| self.modules.contains_key(&tree.namespace));
+        let all = told.iter().chain(may_be);
+        all.map(|tree| (tree.namespace.clone(), tree.name.clone())).collect()
     }
 
     /// Whether it has been confirmed, or may have been.

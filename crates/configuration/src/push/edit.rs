@@ -1,20 +1,29 @@
 //! From what a device is told and what it has to an edit of its configuration, and back: whether it
 //! has what it was told.
 
+use super::claims::Claims;
+use super::keys::{index, is_entry, is_of_leaf_list, key, key_leaves, label};
 use super::tree::Tree;
 use crate::module::Module;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Containers and entries of lists that are wholly the plan's: a device keeps nothing else in them.
-/// The gate control list; the entries of the filtering database.
-const WHOLE: [&str; 4] =
-    ["admin-control-list", "cbsa", "filtering-entry", "vlan-registration-entry"];
+/// The gate control list; the entries of the filtering database; those of streams.
+const WHOLE: [&str; 9] = [
+    "admin-control-list",
+    "cbsa",
+    "filtering-entry",
+    "vlan-registration-entry",
+    "stream-identity",
+    "sequence-recovery",
+    "sequence-identification",
+    "stream-filter-instance-table",
+    "stream-gate-instance-table",
+];
 /// What goes when the plan has none: gates of a port that has none now, slopes of its shapers.
 const GONE: [&str; 2] = ["admin-control-list", "cbsa"];
 /// Lists of the filtering database: entries for one address, and for one VLAN.
 const ENTRIES: [&str; 2] = ["filtering-entry", "vlan-registration-entry"];
-/// The keys of these lists.
-const KEYS: [&str; 3] = ["database-id", "vids", "address"];
 /// What a device sets back when it has done it (802.1Q-2022 8.6.9.3), so it need not stay.
 const TRANSIENT: &str = "config-change";
 /// Features that nodes depend on: the module's namespace, then the feature.
@@ -63,62 +72,77 @@ pub(super) struct Edit {
 
 /// The edit that makes of `running` what is told. What an earlier plan left in lists that are the
 /// plan's goes: all in containers of `WHOLE`; static entries of the filtering database in VLANs of
-/// the plan, or of `former`, what the device was told before.
+/// the plan; what is done with streams of the plan; and all that `former` has, what the device was
+/// told before.
 pub(super) fn edit(told: &[Tree], running: &[Tree], former: &[Tree]) -> Edit {
-    let mut edit = Edit { config: told.to_vec(), removed: Vec::new() };
-    for tree in &mut edit.config {
-        let find = |all: &[Tree]| all.iter().find(|other| other.is_named_as(tree)).cloned();
-        let (has, had) = (find(running), find(former));
-        within(tree, has.as_ref(), had.as_ref(), "", &mut edit.removed);
-    }
-    edit
+    let [mut config, running, former] = [told, running, former].map(all);
+    let told = config.clone();
+    let claims = Claims::of(&told, &running, &former);
+    let mut editing = Editing { claims, removed: Vec::new() };
+    editing.within(&mut config, Some(&running), Some(&former), "");
+    Edit { config: config.nodes, removed: editing.removed }
 }
 
-fn within(
-    told: &mut Tree,
-    running: Option<&Tree>,
-    former: Option<&Tree>,
-    path: &str,
-    removed: &mut Vec<String>,
-) {
-    let path = format!("{path}/{}", label(told));
-    if WHOLE.contains(&&*told.name) {
-        told.operation = Some("replace");
-        return;
-    }
-    let (has, had) = (index(running), index(former));
-    let mut gone = Vec::new();
-    {
+/// Roots as the nodes of one.
+fn all(roots: &[Tree]) -> Tree {
+    Tree { nodes: roots.to_vec(), ..Tree::default() }
+}
+
+/// An edit in the making.
+struct Editing<'a> {
+    claims: Claims<'a>,
+    removed: Vec<String>,
+}
+
+impl Editing<'_> {
+    /// Adds to what is told under `path` what is to be done besides.
+    fn within(
+        &mut self,
+        told: &mut Tree,
+        running: Option<&Tree>,
+        former: Option<&Tree>,
+        path: &str,
+    ) {
+        if WHOLE.contains(&&*told.name) {
+            told.operation = Some("replace");
+            return;
+        }
+        let (has, had) = (index(running), index(former));
+        let mut more = Vec::new();
         let (is_told, vlans, of_plan) = (index(Some(told)), vlans(told), is_of_plan(told));
         for (key, node) in has.iter().filter(|(key, _)| !is_told.contains_key(*key)) {
+            let path = format!("{path}/{}", label(node));
+            let was_told = had.get(key).copied();
             let is_gone = GONE.contains(&&*node.name) && of_plan;
-            let is_entry = ENTRIES.contains(&&*node.name);
-            let is_static = node.text_of("entry-type") == Some("static");
-            let vlan = node.text_of("database-id");
-            let is_ours = is_static && vlan.is_some_and(|vlan| vlans.contains(vlan));
-            if is_gone || is_entry && (is_ours || had.contains_key(key)) {
-                removed.push(format!("{path}/{}", label(node)));
-                gone.push(removal(node));
+            let is_ours = || was_told.is_some() || is_static_in(node, &vlans);
+            if is_gone || is_entry(node) && (is_ours() || self.claims.has(node)) {
+                self.removed.push(path);
+                more.push(removal(node));
+            } else if was_told.is_some() || !self.claims.is_empty() {
+                more.extend(self.beside(node, was_told, &path));
             }
         }
+        drop(is_told);
+        for node in &mut told.nodes {
+            let key = key(node);
+            let (has, had) = (has.get(&key).copied(), had.get(&key).copied());
+            let path = format!("{path}/{}", label(node));
+            self.within(node, has, had, &path);
+        }
+        told.nodes.extend(more);
     }
-    for node in &mut told.nodes {
-        let (has, had) = (has.get(&key(node)).copied(), had.get(&key(node)).copied());
-        within(node, has, had, &path, removed);
+
+    /// What goes within an element of which nothing is told, if anything.
+    fn beside(&mut self, running: &Tree, former: Option<&Tree>, path: &str) -> Option<Tree> {
+        if running.nodes.is_empty() || WHOLE.contains(&&*running.name) {
+            return None;
+        }
+        let nodes: Vec<_> = key_leaves(running).cloned().collect();
+        let keys = nodes.len();
+        let mut part = Tree { nodes, ..Tree::new(&running.namespace, &running.name) };
+        self.within(&mut part, Some(running), former, path);
+        (part.nodes.len() > keys).then_some(part)
     }
-    told.nodes.extend(gone);
-}
-
-/// What identifies an element among those beside it: namespace, name and keys.
-type Key<'a> = (&'a str, &'a str, Vec<(&'a str, String)>);
-
-fn key(of: &Tree) -> Key<'_> {
-    (&of.namespace, &of.name, keys(of))
-}
-
-/// The elements in one, by what identifies them.
-fn index(of: Option<&Tree>) -> BTreeMap<Key<'_>, &Tree> {
-    of.iter().flat_map(|tree| &tree.nodes).map(|node| (key(node), node)).collect()
 }
 
 /// The VLANs, by their databases, that the plan has entries for.
@@ -133,37 +157,21 @@ fn is_of_plan(told: &Tree) -> bool {
     told.nodes.iter().any(|node| says.contains(&&*node.name))
 }
 
+/// Whether an entry of the filtering database is a static one in one of these VLANs.
+fn is_static_in(entry: &Tree, vlans: &BTreeSet<String>) -> bool {
+    ENTRIES.contains(&&*entry.name)
+        && entry.text_of("entry-type") == Some("static")
+        && entry.text_of("database-id").is_some_and(|vlan| vlans.contains(vlan))
+}
+
 /// What has an entry deleted: its keys.
 fn removal(of: &Tree) -> Tree {
-    let keys = of.nodes.iter().filter(|node| KEYS.contains(&&*node.name)).cloned();
-    let nodes = if ENTRIES.contains(&&*of.name) { keys.collect() } else { Vec::new() };
+    let nodes = if is_entry(of) { key_leaves(of).cloned().collect() } else { Vec::new() };
     Tree { operation: Some("remove"), nodes, ..Tree::new(&of.namespace, &of.name) }
-}
-
-/// The leaves by which two entries of a list are one: those of `KEYS`, or the first leaf, which the
-/// modules' other lists have as their key (RFC 7950 7.8.5: keys come first).
-fn keys(entry: &Tree) -> Vec<(&str, String)> {
-    let leaf = |node: &Tree| node.value().1.into_owned();
-    let is_key = |node: &&Tree| match ENTRIES.contains(&&*entry.name) {
-        true => KEYS.contains(&&*node.name),
-        false => ["name", "traffic-class", "index", "port-ref"].contains(&&*node.name),
-    };
-    let is_leaf = |node: &&Tree| node.nodes.is_empty() && !node.text.is_empty();
-    let leaves = entry.nodes.iter().filter(is_leaf).filter(is_key);
-    let mut keys: Vec<_> = leaves.map(|node| (&*node.name, leaf(node))).collect();
-    keys.sort();
-    keys
-}
-
-/// An element in a path.
-fn label(tree: &Tree) -> String {
-    let keys: Vec<_> = keys(tree).iter().map(|(key, value)| format!("[{key}='{value}']")).collect();
-    format!("{}{}", tree.name, keys.concat())
 }
 
 /// What of the told a device lacks, or has besides, as a path with the reason; none if it has it.
 pub(super) fn difference(told: &[Tree], running: &[Tree], former: &[Tree]) -> Option<String> {
-    let all = |nodes: &[Tree]| Tree { nodes: nodes.to_vec(), ..Tree::default() };
     let lacking = lacks(&all(told), &all(running), false, "");
     let stale = || edit(told, running, former).removed.into_iter().next();
     lacking.or_else(|| stale().map(|path| format!("{path} is still there")))
@@ -180,7 +188,7 @@ fn lacks(told: &Tree, found: &Tree, whole: bool, path: &str) -> Option<String> {
     let (to_be, is) = (index(Some(told)), index(Some(found)));
     let more = is.iter().filter(|_| whole).find(|(key, node)| {
         // A leaf may be a default of the device; an entry of a list is what frames meet.
-        !node.nodes.is_empty()
+        (!node.nodes.is_empty() || is_of_leaf_list(node))
             && !to_be.contains_key(*key)
             && told.nodes.iter().any(|other| other.is_named_as(node))
     });
@@ -216,13 +224,10 @@ fn canonical(tree: &Tree) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{apply, trees};
     use super::*;
 
     const TYPES: &str = "urn:ieee:std:802.1Q:yang:ieee802-dot1q-types";
-
-    fn trees(text: &str) -> Vec<Tree> {
-        Tree::read(&format!("<all>{text}</all>")).expect("XML").nodes
-    }
 
     fn port(gates: &str, shapers: &str) -> String {
         format!(
@@ -256,30 +261,6 @@ mod tests {
             "<bridges xmlns='urn:b'><bridge><name>s</name><component><name>s</name>\
              <filtering-database>{database}</filtering-database></component></bridge></bridges>"
         )
-    }
-
-    /// What a server that does what RFC 6241 7.2 says makes of an edit.
-    fn apply(edit: &[Tree], running: &[Tree]) -> Vec<Tree> {
-        let mut nodes = running.to_vec();
-        for tree in edit {
-            let at = nodes.iter().position(|other| key(other) == key(tree));
-            let plain = |tree: &Tree| Tree { operation: None, ..tree.clone() };
-            match (tree.operation, at) {
-                (Some("remove"), Some(at)) => drop(nodes.remove(at)),
-                (Some("remove"), None) => {}
-                (Some("replace"), Some(at)) => nodes[at] = plain(tree),
-                (None, Some(at)) if !tree.nodes.is_empty() => {
-                    nodes[at].nodes = apply(&tree.nodes, &nodes[at].nodes);
-                }
-                (None, Some(at)) => nodes[at] = plain(tree),
-                (_, None) => {
-                    let nodes_of = apply(&tree.nodes, &[]);
-                    nodes.push(Tree { nodes: nodes_of, ..plain(tree) });
-                }
-                (Some(other), _) => panic!("an operation {other}"),
-            }
-        }
-        nodes
     }
 
     #[test]

@@ -7,14 +7,18 @@
 //! cannot be goes back alone, and is named. A session's end takes back what is not confirmed, so
 //! nothing of it depends on this program being alive.
 
+mod claims;
 mod device;
 mod edit;
+mod keys;
 mod rpc;
+#[cfg(test)]
+mod streams;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use device::{PushState, PushTarget};
+pub use device::{PushDocument, PushState, PushTarget};
 pub use rpc::{PushStep, RpcError};
 
 use device::Device;
@@ -284,6 +288,7 @@ pub fn is_readable(text: &str) -> bool {
         let (nodes, none) = (std::slice::from_ref(tree), edit::edit(&[], &[], &[]));
         assert!(none.config.is_empty());
         let _ = edit::difference(nodes, nodes, &[]);
+        let _ = edit::edit(&[], nodes, nodes);
         let _ = rpc::reply(text);
     }
     tree.is_ok()

@@ -2,6 +2,7 @@
 
 use super::tree::{BASE, Tree};
 use onbeat_model::time::Span;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The module of `with-defaults` (RFC 6243).
@@ -121,11 +122,11 @@ pub(super) fn library() -> Tree {
     Tree { nodes: vec![filter(editions.to_vec())], ..Tree::new(BASE, "get") }
 }
 
-/// Reads the running configuration under the roots of what is told. Leaves that have their default
-/// value are wanted, too, where the device can be asked for them.
-pub(super) fn get_config(told: &[Tree], all: bool) -> Tree {
+/// Reads the running configuration under these roots, by namespace and name. Leaves that have their
+/// default value are wanted, too, where the device can be asked for them.
+pub(super) fn get_config(roots: BTreeSet<(String, String)>, all: bool) -> Tree {
     let mut rpc = of_datastore("get-config", "source", "running");
-    let roots = told.iter().map(|tree| Tree::new(&tree.namespace, &tree.name));
+    let roots = roots.iter().map(|(namespace, name)| Tree::new(namespace, name));
     rpc.nodes.push(filter(roots.collect()));
     if all {
         rpc.nodes.push(leaf(WITH_DEFAULTS, "with-defaults", "report-all"));
@@ -151,6 +152,8 @@ pub struct RpcError {
     pub path: Option<String>,
     /// `error-message`, or what happened instead of an answer.
     pub message: String,
+    /// The file that needs what a device lacks.
+    pub file: Option<String>,
 }
 
 impl RpcError {
@@ -162,10 +165,12 @@ impl RpcError {
 
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tag, path, message } = self;
+        let Self { tag, path, message, file } = self;
         let tag = tag.as_deref().map(|tag| format!("{tag}: ")).unwrap_or_default();
         let path = path.as_deref().map(|path| format!(" ({path})")).unwrap_or_default();
-        write!(f, "{tag}{message}{path}")
+        let needs = |file| format!(", which `{file}` needs");
+        let file = file.as_deref().map(needs).unwrap_or_default();
+        write!(f, "{tag}{message}{path}{file}")
     }
 }
 
@@ -184,6 +189,7 @@ pub(super) fn reply(text: &str) -> Result<Reply, Vec<RpcError>> {
         tag: text(error, "error-tag"),
         path: text(error, "error-path"),
         message: text(error, "error-message").unwrap_or_else(|| "no error-message".to_owned()),
+        file: None,
     };
     let refused: Vec<_> = reply.nodes.iter().filter(is_error).map(refusal).collect();
     match (refused.is_empty(), reply.find("data"), reply.find("ok")) {

@@ -1,5 +1,6 @@
 //! The state machine on devices that do what RFC 6241 8.3 and 8.4 say, with failures anywhere.
 
+use super::keys::key;
 use super::tree::{BASE, Tree};
 use super::*;
 use proptest::prelude::*;
@@ -107,8 +108,40 @@ fn capabilities() -> Vec<String> {
     names.map(|name| format!("urn:ietf:params:netconf:{name}")).collect()
 }
 
+pub(super) fn trees(text: &str) -> Vec<Tree> {
+    Tree::read(&format!("<all>{text}</all>")).expect("XML").nodes
+}
+
+/// What a server that does what RFC 6241 7.2 says makes of an edit.
+pub(super) fn apply(edit: &[Tree], running: &[Tree]) -> Vec<Tree> {
+    let mut nodes = running.to_vec();
+    for tree in edit {
+        let at = nodes.iter().position(|other| key(other) == key(tree));
+        let plain = |tree: &Tree| Tree { operation: None, ..tree.clone() };
+        match (tree.operation, at) {
+            (Some("remove"), Some(at)) => drop(nodes.remove(at)),
+            (Some("remove"), None) => {}
+            (Some("replace"), Some(at)) => nodes[at] = plain(tree),
+            (None, Some(at)) if !tree.nodes.is_empty() => {
+                nodes[at].nodes = apply(&tree.nodes, &nodes[at].nodes);
+            }
+            (None, Some(at)) => nodes[at] = plain(tree),
+            (_, None) => {
+                let nodes_of = apply(&tree.nodes, &[]);
+                nodes.push(Tree { nodes: nodes_of, ..plain(tree) });
+            }
+            (Some(other), _) => panic!("an operation {other}"),
+        }
+    }
+    nodes
+}
+
 fn targets(count: usize) -> Vec<PushTarget> {
-    vec![PushTarget::new(&[NEW.to_owned()], &[]).expect("XML"); count]
+    vec![PushTarget::new(&[document("s.xml", NEW)], &[]).expect("XML"); count]
+}
+
+fn document(name: &str, text: &str) -> PushDocument {
+    PushDocument { name: name.to_owned(), text: text.to_owned() }
 }
 
 /// Runs a deployment to its end, with faults by the number of the request. Whether it survived.
@@ -320,7 +353,7 @@ fn what_a_device_lacks_is_said_of_all_before_anything_is_written() {
         [
             (0, capability("capability:confirmed-commit:1.1")),
             (0, capability("capability:validate:1.1")),
-            (1, lacks("YANG module m (urn:x:m)")),
+            (1, lacks("YANG module m (urn:x:m), which `s.xml` needs")),
         ]
     );
 }

@@ -95,7 +95,9 @@ impl Tree {
         match (&self.identity, self.text.split_once(':')) {
             (Some(identity), Some((_, name))) => (Some(identity), name.into()),
             // Two ways to write the same octets of an address.
-            _ if self.name == "address" => (None, self.text.to_ascii_uppercase().into()),
+            _ if matches!(&*self.name, "address" | "destination-mac") => {
+                (None, self.text.to_ascii_uppercase().into())
+            }
             _ => (None, (&*self.text).into()),
         }
     }
