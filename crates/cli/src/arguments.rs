@@ -285,7 +285,9 @@ pub(crate) struct PlanArguments {
     /// Directory for what is deployed: per host the channel table that programs on an interface
     /// read, HOST.channels; per node its configuration, NODE.yang.json and NODE.yang.xml,
     /// per bridge its filtering database, NODE.filtering.yang.json and .xml, and what it does with
-    /// frames of asynchronous and replicated channels, NODE.streams.yang.json and .xml
+    /// frames of asynchronous and replicated channels, NODE.streams.yang.json and .xml; for nodes
+    /// with Linux lines for iproute2, NODE.ip, .bridge and .tc, and files of systemd-networkd,
+    /// NODE.networkd/
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
     /// Also writes a page of its gates and windows over time into this file

@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
-use onbeat_configuration::{Deployment, LINUX};
+use onbeat_configuration::{Deployment, LINUX, NETWORKD, Networkd};
 use onbeat_machine::timekeeping::{
     ClockScenario, Configuration, Role, SOCKET, Settings, SettingsError, Stamping,
     hardware_threshold, software_threshold,
@@ -96,6 +96,7 @@ impl Told {
     fn of(system: &System, plan: &Plan) -> Self {
         let mut told = Self::default();
         let deployment = Deployment::new(system, plan);
+        let mut by_networkd = Vec::new();
         for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
             told.managed(&deployment, &node.name, id);
             let linux = deployment.linux(id);
@@ -103,10 +104,16 @@ impl Told {
             let files = files.filter_map(|(of, text)| Some((format!("{}{of}", node.name), text?)));
             told.files.extend(files);
             told.unsaid.extend(linux.unsaid);
+            let Networkd { files, unsaid } = linux.networkd;
+            let path = |name: &str| format!("{}{NETWORKD}/{name}", node.name);
+            told.files.extend(files.into_iter().map(|(name, text)| (path(&name), text)));
+            by_networkd.extend(unsaid);
             if let Some(synchronisation) = &system.synchronisation {
                 told.clocks(system, synchronisation, id);
             }
         }
+        // Behind all else: there are other ways to say it, and the first lines are those printed.
+        told.unsaid.extend(by_networkd);
         told
     }
 

@@ -413,13 +413,15 @@ fn is_capture(file: &Path) -> anyhow::Result<bool> {
     Ok(start.is_empty() || start == PCAPNG)
 }
 
+/// What is in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = directory.read_dir().into_iter().flatten().flatten();
+    entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
 /// Whether a directory is empty or holds what its kind of output does, and nothing else.
 fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
     let entries = directory.read_dir().with_context(|| directory.display().to_string())?;
-    let names = |directory: &Path| -> Vec<String> {
-        let entries = directory.read_dir().into_iter().flatten().flatten();
-        entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
-    };
     if entries.count() == 0 {
         return Ok(true);
     }
@@ -493,7 +495,18 @@ fn is_deployed(directory: &Path, name: &str) -> bool {
             || ptp4l.starts_with("# ptp4l of ")
             || phc2sys.starts_with("-a -r ")
     };
-    is_table() || is_configuration() || is_told()
+    let is_networkd = || {
+        let path = directory.join(name);
+        let is_told = |name: &str| {
+            let octets = input::read(&path.join(name), input::RESULTS_OCTETS).unwrap_or_default();
+            onbeat_configuration::is_linux(&String::from_utf8(octets).unwrap_or_default())
+        };
+        name.ends_with(onbeat_configuration::NETWORKD)
+            && !path.is_symlink()
+            && path.is_dir()
+            && names(&path).iter().all(|name| is_told(name))
+    };
+    is_table() || is_configuration() || is_told() || is_networkd()
 }
 
 impl Drop for Output<'_> {

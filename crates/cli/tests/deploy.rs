@@ -71,6 +71,10 @@ fn machines_with_linux_are_told_the_plan() {
             root("p2")
         )
     );
+    let text = read(&told, "s.networkd/10-onbeat-p2.network");
+    assert!(text.starts_with("# Onbeat's plan for `s`: systemd-networkd\n"), "{text}");
+    assert!(text.ends_with("Bridge=br0\n\n[BridgeVLAN]\nVLAN=2\n"), "{text}");
+    assert!(read(&told, "a.networkd/10-onbeat-p1.2.netdev").contains("EgressQOSMaps=3-3\n"));
     let has = |name: &str, word: &str, value: &str| {
         let text = read(&told, name);
         let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -96,7 +100,8 @@ fn what_somebody_else_has_put_into_a_deployment_is_not_lost() {
     let system = synchronised("hardware");
     run(&["plan", ".", "--deploy", "told"], system.path(), 0);
     let told = system.path().join("told");
-    for name in ["a.tc", "a.ptp4l.conf", "a.phc2sys", "s.bridge", "other.ip"] {
+    let names = ["a.tc", "a.ptp4l.conf", "a.phc2sys", "s.bridge", "other.ip"];
+    for name in names.into_iter().chain(["s.networkd/10-onbeat-p1.network", "s.networkd/own"]) {
         let before = std::fs::read(told.join(name));
         std::fs::write(told.join(name), "mine\n").expect("written");
         run(&["plan", ".", "--deploy", "told"], system.path(), 5);

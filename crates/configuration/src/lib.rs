@@ -9,8 +9,8 @@
 //! and how the frames of both are known.
 //! Pure: the same plan gives the same text.
 //!
-//! For machines with Linux, [`Deployment::linux`] gives the same to iproute2, as far as that and
-//! the kernel can say it.
+//! For machines with Linux, [`Deployment::linux`] gives the same to iproute2 and systemd-networkd,
+//! as far as these and the kernel can say it.
 //!
 //! The leaves `supported-list-max`, `supported-cycle-max` and `supported-interval-max`, which the
 //! modules compare the rest with, say what the device of the description can do at most. Where that
@@ -31,8 +31,8 @@ mod streams;
 mod xml;
 
 pub use linux::{
-    Disciplines, Gates, LINUX, Linux, Numbering, Queue, Shaper, Traffic, Vlan, is_interface,
-    is_linux,
+    Disciplines, Gates, LINUX, Linux, NETWORKD, Networkd, Numbering, Queue, Shaper, Traffic, Vlan,
+    is_interface, is_linux,
 };
 
 use classes::Leaving;

@@ -1,11 +1,13 @@
 //! What a machine with Linux is told: lines for `ip -batch`, `bridge -batch` and `tc -batch` of
-//! iproute2. Ports are interfaces of their names.
+//! iproute2, and files of systemd-networkd. Ports are interfaces of their names.
 //!
 //! The hardware of a bridge forwards, so it has to carry out what the plan asks: its lines ask for
 //! offload, and fail where there is none. Hosts do it in the kernel, as every interface can.
 
+mod networkd;
 mod traffic;
 
+pub use networkd::{NETWORKD, Networkd};
 pub use traffic::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan, is_interface};
 
 use crate::Deployment;
@@ -14,7 +16,7 @@ use crate::filtering::Database;
 use crate::port;
 use crate::replication::Replicated;
 use onbeat_model::port::{QUEUES, Selection};
-use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId, System};
 use onbeat_model::units::MacAddress;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -31,8 +33,24 @@ pub const LINUX: [&str; 3] = [".ip", ".bridge", ".tc"];
 pub struct Linux {
     /// For each of [`LINUX`] the lines for its tool; none if there is nothing to say.
     pub files: [Option<String>; 3],
+    /// The same for systemd-networkd, as far as it can be told.
+    pub networkd: Networkd,
     /// What the plan wants of the machine and the lines do not say, each for a person.
     pub unsaid: Vec<String>,
+}
+
+/// What a bridge does with frames: what its lines for `ip` and `bridge` say.
+#[derive(Debug, Default)]
+struct Forwarding<'a> {
+    /// The device.
+    name: String,
+    ports: Vec<&'a str>,
+    /// The ports that flood nothing.
+    closed: Vec<&'a str>,
+    /// The VLANs of ports.
+    members: Vec<(u16, &'a str)>,
+    /// Where frames with an address leave.
+    entries: Vec<(u16, MacAddress, Vec<&'a str>)>,
 }
 
 /// Whether a text is one of the files.
@@ -52,17 +70,15 @@ pub(crate) fn linux(all: &Deployment<'_>, id: NodeId) -> Linux {
         format!("{}: no interface of Linux has such a name", system.port_label(*port))
     }));
     let is_bridge = matches!(node.kind, NodeKind::Bridge(_));
+    let mut forwards = Forwarding::default();
     if is_bridge {
-        (ip, bridge) = forwarding(all, id, &named, &mut unsaid);
-        let joined = Replicated::at(all, id);
-        let joined = joined.iter().filter(|one| one.joins().next().is_some());
-        unsaid.extend(joined.map(|one| {
-            let (node, name) = (&node.name, &one.channel.name);
-            format!("{node}: the kernel's bridge eliminates no duplicates of channel `{name}`")
-        }));
+        forwards = forwarding(all, id, &named, &mut unsaid);
+        (ip, bridge) = (forwards.ip(), forwards.bridge());
+        unsaid.extend(duplicates(all, id));
     }
+    let mut interfaces = Vec::new();
     for port in named {
-        let interface = &system.port(port).name;
+        let interface = &*system.port(port).name;
         let traffic = Traffic::of_port(all, port);
         for vlan in &traffic.vlans {
             ip.extend(lines(vlan.setup(interface)));
@@ -74,7 +90,13 @@ pub(crate) fn linux(all: &Deployment<'_>, id: NodeId) -> Linux {
             Err(why) => unsaid.push(format!("{label}: its queues are not set: {why}")),
         }
         unsaid.extend(port_unsaid(all, port, &traffic));
+        interfaces.push((interface, traffic.vlans));
     }
+    let mut networkd = match is_bridge {
+        true => Networkd::of_bridge(&node.name, &forwards),
+        false => Networkd::of_host(&node.name, &interfaces),
+    };
+    networkd.say_rest(&node.name, &forwards, !tc.is_empty());
     let file = |(extension, lines): (&str, Vec<String>)| {
         let tool = extension.trim_start_matches('.');
         let header = format!("{HEADER}`{}`: {tool} -batch\n", node.name);
@@ -86,7 +108,7 @@ pub(crate) fn linux(all: &Deployment<'_>, id: NodeId) -> Linux {
     };
     let [of_ip, of_bridge, of_tc] = LINUX;
     let files = [(of_ip, ip), (of_bridge, bridge), (of_tc, tc)].map(file);
-    Linux { files, unsaid }
+    Linux { files, networkd, unsaid }
 }
 
 /// Commands as lines: without the name of the program.
@@ -94,33 +116,61 @@ fn lines(commands: Vec<Vec<String>>) -> impl Iterator<Item = String> {
     commands.into_iter().map(|words| words[1..].join(" "))
 }
 
-/// The lines of `ip` that make a bridge of ports, and those of `bridge` for its filtering database.
-fn forwarding(
-    all: &Deployment<'_>,
+/// The replicated channels whose duplicates a bridge would have to eliminate, for a person.
+fn duplicates(all: &Deployment<'_>, id: NodeId) -> Vec<String> {
+    let node = &all.system.node(id).name;
+    let joined = Replicated::at(all, id);
+    let joined = joined.iter().filter(|one| one.joins().next().is_some());
+    let say = |channel: &str| {
+        format!("{node}: the kernel's bridge eliminates no duplicates of channel `{channel}`")
+    };
+    joined.map(|one| say(&one.channel.name)).collect()
+}
+
+impl Forwarding<'_> {
+    /// The lines of `ip` that make the bridge of its ports.
+    fn ip(&self) -> Vec<String> {
+        let own = &self.name;
+        // Frames without a tag stay in VLAN 1, of which all ports are members to begin with.
+        let add = format!("link add name {own} type bridge vlan_filtering 1 mcast_snooping 1");
+        let masters = self.ports.iter().map(|port| format!("link set dev {port} master {own}"));
+        let up =
+            self.ports.iter().copied().chain([&**own]).map(|dev| format!("link set dev {dev} up"));
+        [add].into_iter().chain(masters).chain(up).collect()
+    }
+
+    /// The lines of `bridge` for its filtering database.
+    fn bridge(&self) -> Vec<String> {
+        let closed = "flood off mcast_flood off bcast_flood off";
+        let closed = self.closed.iter().map(|port| format!("link set dev {port} {closed}"));
+        let members = self.members.iter();
+        let members = members.map(|(vlan, port)| format!("vlan add dev {port} vid {vlan}"));
+        let entries = self.entries.iter();
+        let entries = entries.flat_map(|(vlan, to, leaves)| entry(&self.name, *vlan, *to, leaves));
+        closed.chain(members).chain(entries).collect()
+    }
+}
+
+/// What a bridge of ports does with frames.
+fn forwarding<'a>(
+    all: &Deployment<'a>,
     id: NodeId,
     ports: &[PortId],
     unsaid: &mut Vec<String>,
-) -> (Vec<String>, Vec<String>) {
+) -> Forwarding<'a> {
     let Deployment { system, leaving, .. } = all;
+    let system: &'a System = system;
     let node = system.node(id);
     let name = |port: &PortId| &*system.port(*port).name;
     let mut free = (0..).map(|number| format!("br{number}"));
     let own = free.find(|own| !ports.iter().any(|port| name(port) == own)).unwrap_or_default();
-    // Frames without a tag stay in VLAN 1, of which all ports are members to begin with.
-    let mut ip = vec![format!("link add name {own} type bridge vlan_filtering 1 mcast_snooping 1")];
-    for port in ports {
-        ip.push(format!("link set dev {} master {own}", name(port)));
-    }
-    ip.extend(ports.iter().map(|port| format!("link set dev {} up", name(port))));
-    ip.push(format!("link set dev {own} up"));
-    let mut bridge = Vec::new();
+    let mut closed = Vec::new();
     if system.closes_loop().is_some() {
         let between = ports.iter().filter(|port| {
             let peer = system.port(system.port(**port).peer).node;
             matches!(system.node(peer).kind, NodeKind::Bridge(_))
         });
-        let closed = "flood off mcast_flood off bcast_flood off";
-        bridge.extend(between.map(|port| format!("link set dev {} {closed}", name(port))));
+        closed.extend(between.map(name));
         unsaid.push(format!(
             "{}: its links make a loop, so only frames of known destinations leave to bridges",
             node.name
@@ -156,10 +206,11 @@ fn forwarding(
         ));
     }
     let is_told = |port: &&PortId| ports.contains(port);
-    for (vlan, members) in &database.vlans {
-        let members = members.iter().filter(is_told);
-        bridge.extend(members.map(|port| format!("vlan add dev {} vid {vlan}", name(port))));
-    }
+    let members = database.vlans.iter().flat_map(|(vlan, members)| {
+        members.iter().filter(is_told).map(move |port| (*vlan, name(port)))
+    });
+    let members = members.collect();
+    let mut entries = Vec::new();
     for (vlan, address, leaves) in &database.entries {
         let told: Vec<&str> = leaves.iter().filter(is_told).map(name).collect();
         if told.len() > 1 && !address.is_multicast() {
@@ -170,9 +221,9 @@ fn forwarding(
                 node.name, told[0]
             ));
         }
-        bridge.extend(entry(&own, *vlan, *address, &told));
+        entries.push((*vlan, *address, told));
     }
-    (ip, bridge)
+    Forwarding { name: own, ports: ports.iter().map(name).collect(), closed, members, entries }
 }
 
 /// The lines for where frames with an address leave. Those of a station leave by one port.

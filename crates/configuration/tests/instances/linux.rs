@@ -36,7 +36,7 @@ struct Seen {
     vlans: usize,
 }
 
-fn lines(file: &Option<String>) -> Vec<Vec<String>> {
+pub(crate) fn lines(file: &Option<String>) -> Vec<Vec<String>> {
     let text = file.as_deref().unwrap_or_default();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split(' ').map(str::to_owned).collect()).collect()
@@ -68,7 +68,7 @@ fn disciplines(told: &Linux) -> BTreeMap<String, Disciplines> {
     all
 }
 
-fn all_systems() -> Vec<(System, Plan)> {
+pub(crate) fn all_systems() -> Vec<(System, Plan)> {
     let mut all = crate::all_systems();
     all.push(systems::described(&systems::launching()));
     all.extend((0..4).map(|first| systems::described(&crate::ring(first))));

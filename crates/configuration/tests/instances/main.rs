@@ -1,6 +1,7 @@
 //! What the crate writes, against the published modules and against the plan that it is from.
 
 mod linux;
+mod networkd;
 mod read;
 mod replication;
 mod streams;
