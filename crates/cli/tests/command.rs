@@ -478,6 +478,7 @@ fn a_program_on_an_interface_reads_the_deployed_table_of_its_host() {
     for node in ["a", "b", "s", "s.filtering"] {
         all.extend(["json", "xml"].map(|kind| format!("{node}.yang.{kind}")));
     }
+    all.extend(["a", "b", "s"].map(|node| format!("{node}.networkd")));
     // Host b sends nothing.
     all.extend(["a.ip", "a.tc", "b.ip", "s.bridge", "s.ip", "s.tc"].map(str::to_owned));
     all.sort();
