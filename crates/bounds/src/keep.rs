@@ -32,17 +32,22 @@ impl KeptPlan {
         let earlier: HashMap<&str, &ChannelDocument> =
             earlier.channels.iter().map(|channel| (channel.name.as_str(), channel)).collect();
         let kept = |channel: &Channel| {
-            if channel.paths.is_replicated() {
-                return None;
-            }
             let earlier = earlier.get(channel.name.as_str())?;
-            let path = |listener: &NodeId| {
-                let host = &system.node(*listener).name;
-                let to = earlier.listeners.iter().find(|to| to.host == *host)?;
-                to.path.iter().map(|label| ports.get(label).copied()).collect::<Option<Path>>()
+            let known = |path: &Vec<String>| {
+                path.iter().map(|label| ports.get(label).copied()).collect::<Option<Path>>()
             };
-            let paths = channel.listeners.iter().map(path).collect::<Option<Vec<Path>>>()?;
-            if !is_tree(system, channel, &paths) {
+            let to = |listener: &NodeId| {
+                let host = &system.node(*listener).name;
+                earlier.listeners.iter().find(|to| to.host == *host)
+            };
+            let is_replicated = channel.paths.is_replicated();
+            let paths: Option<Vec<Path>> = match is_replicated {
+                // They are found again; what stays are their windows.
+                true => to(&channel.listeners[0])?.paths.iter().map(known).collect(),
+                false => channel.listeners.iter().map(|it| known(&to(it)?.path)).collect(),
+            };
+            let paths = paths?;
+            if !is_replicated && !is_tree(system, channel, &paths) {
                 return None;
             }
             let launch = earlier.launch.as_ref().and_then(|earlier| launch(earlier, &ports));

@@ -67,6 +67,32 @@ fn a_replicated_channel_is_reserved_on_both_paths_with_its_tag_and_once_where_th
 }
 
 #[test]
+fn what_is_kept_of_a_replicated_channel_are_its_windows() {
+    let mut net = square();
+    net.0.channels[0].class = Class::Scheduled;
+    net.0.channels[0].interval = Span::from_ms(1);
+    net.0.channels[0].fixed_delay = Span::from_us(900);
+    let before = plan(&net.0, true).expect("a plan");
+    let document = document(&net.0, &before);
+    // One that is placed first, and would have its windows.
+    let other = net.channel("a", "h1", &["h2"]);
+    (other.class, other.interval) = (Class::Scheduled, Span::from_us(500));
+    other.fixed_delay = Span::from_us(400);
+    let alone = plan(&net.0, true).expect("a plan");
+    let kept = KeptPlan::new(&net.0, &document);
+    let after = onbeat_bounds::plan_and_limits(&net.0, true, &kept).expect("a plan").0;
+    assert_ne!(alone.channels[0].launch, before.channels[0].launch, "it would move");
+    assert_eq!(after.channels[0], before.channels[0]);
+    assert_eq!(kept.held(&after), [1, 1]);
+    // Windows on other paths than now are no windows of it.
+    net.link("b1", "b4", GIGABIT);
+    let kept = KeptPlan::new(&net.0, &document);
+    let after = onbeat_bounds::plan_and_limits(&net.0, true, &kept).expect("a plan").0;
+    assert_ne!(after.channels[0].paths, before.channels[0].paths);
+    assert_eq!(kept.held(&after), [0, 1]);
+}
+
+#[test]
 fn the_difference_of_plans_names_the_bridges_of_all_paths() {
     let mut net = square();
     let replicated = document(&net.0, &plan(&net.0, true).expect("a plan"));
