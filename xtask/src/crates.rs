@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Rooms").
-pub(crate) const EDGES: [(&str, &[&str]); 19] = [
+pub(crate) const EDGES: [(&str, &[&str]); 20] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
@@ -15,6 +15,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 19] = [
     ("onbeat-report", &["onbeat-model", "onbeat-measure"]),
     ("onbeat-configuration", &["onbeat-model"]),
     ("onbeat-runtime", &["onbeat-model"]),
+    ("onbeat-network-code", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-run", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat"]),
@@ -42,6 +43,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 19] = [
             "onbeat-report",
             "onbeat-configuration",
             "onbeat-runtime",
+            "onbeat-network-code",
             "onbeat-net",
             "onbeat",
             "onbeat-run",

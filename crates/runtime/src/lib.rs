@@ -23,6 +23,7 @@ pub mod mmrp;
 pub mod mrp;
 pub mod msrp;
 pub mod mvrp;
+pub mod network_code;
 mod numbering;
 pub mod processor;
 pub mod queue;

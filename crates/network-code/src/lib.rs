@@ -1,0 +1,9 @@
+//! Network Code before it runs: assembler, disassembler, reference interpreter and verifier.
+//!
+//! ```text
+//! text ──assembly──→ StationProgram ──→ verifier ──→ findings
+//!                          └──────────→ interpreter ──→ trace
+//! ```
+//!
+//! `onbeat_runtime::network_code` has the instructions, their times and a station that executes
+//! them.

@@ -1,0 +1,77 @@
+//! A station's program, as it is loaded.
+
+use super::instruction::{Address, BufferId, MessageId};
+use super::timing::Medium;
+
+/// Buffers that a station has at most.
+pub const BUFFERS: usize = 256;
+
+/// A program, with what its instructions mean by their identifiers. What is made by the assembler
+/// or read from a file keeps all limits; each word is an instruction and each identifier is known.
+/// A station keeps to the rules of [`Trap`](super::trace::Trap) whatever is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationProgram {
+    /// Whose it is: a node of the description.
+    pub station: String,
+    /// What its frames are sent over.
+    pub medium: Medium,
+    /// Its data buffers, by [`BufferId`]: at most [`BUFFERS`].
+    pub buffers: Vec<Buffer>,
+    /// The messages that it sends or receives, in the order of their identifiers.
+    pub messages: Vec<MessageFormat>,
+    /// Its instructions, by [`Address`]: at most [`super::instruction::PROGRAM_WORDS`].
+    pub words: Vec<u64>,
+    /// The file that it was assembled from; empty where there is none.
+    pub source: String,
+    /// The line there of each instruction, from 1.
+    pub lines: Vec<u32>,
+}
+
+/// A data buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its name: a port of an application, or of the program alone.
+    pub name: String,
+    /// Its length in words, 1 to [`super::timing::FRAME_WORDS`].
+    pub words: u16,
+    /// Who writes it.
+    pub role: BufferRole,
+}
+
+/// Who writes a data buffer. Its words are 0 until somebody does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferRole {
+    /// The application. `receive` into it is an error.
+    Output,
+    /// `receive`.
+    Input,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageFormat {
+    /// Its identifier.
+    pub id: MessageId,
+    /// Its name.
+    pub name: String,
+    /// Its length in words, 1 to [`super::timing::FRAME_WORDS`].
+    pub words: u16,
+}
+
+impl StationProgram {
+    /// A buffer, if the station has it.
+    pub fn buffer(&self, id: BufferId) -> Option<&Buffer> {
+        self.buffers.get(usize::from(id.0))
+    }
+
+    /// A message, if the station knows it.
+    pub fn message(&self, id: MessageId) -> Option<&MessageFormat> {
+        let at = self.messages.binary_search_by_key(&id, |message| message.id).ok()?;
+        self.messages.get(at)
+    }
+
+    /// The word at an address, if there is one.
+    pub fn word(&self, address: Address) -> Option<u64> {
+        self.words.get(address.index()).copied()
+    }
+}
