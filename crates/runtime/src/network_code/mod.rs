@@ -9,8 +9,10 @@
 //! - [`program`]: a station's program
 //! - [`timing`]: what takes how many cycles
 //! - [`trace`]: what a station did
+//! - [`wire`]: its frames
 
 pub mod instruction;
 pub mod program;
 pub mod timing;
 pub mod trace;
+pub mod wire;
