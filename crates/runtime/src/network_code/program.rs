@@ -1,7 +1,7 @@
 //! A station's program, as it is loaded.
 
-use super::instruction::{Address, BufferId, MessageId};
-use super::timing::Medium;
+use super::instruction::{Address, BufferId, MessageId, PROGRAM_WORDS};
+use super::timing::{FRAME_WORDS, Medium};
 
 /// Buffers that a station has at most.
 pub const BUFFERS: usize = 256;
@@ -73,5 +73,17 @@ impl StationProgram {
     /// The word at an address, if there is one.
     pub fn word(&self, address: Address) -> Option<u64> {
         self.words.get(address.index()).copied()
+    }
+
+    /// Whether it keeps the limits of its fields: lengths, the order of messages, and an octet that
+    /// takes time. What its words say does not matter here.
+    pub fn keeps_limits(&self) -> bool {
+        let is_length = |words: u16| (1..=FRAME_WORDS).contains(&words);
+        self.medium.octet_cycles > 0
+            && self.buffers.len() <= BUFFERS
+            && self.buffers.iter().all(|buffer| is_length(buffer.words))
+            && self.messages.iter().all(|message| is_length(message.words))
+            && self.messages.is_sorted_by(|one, next| one.id < next.id)
+            && self.words.len() <= PROGRAM_WORDS
     }
 }

@@ -7,11 +7,12 @@ use super::timing::Cycles;
 /// One instruction, carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// Where it is in the program.
+    /// Where it is in the program. Behind the end of the longest program it is the last address.
     pub address: Address,
     /// When it was issued.
     pub issued: Cycles,
-    /// When the next one is; of a trap, when it was found.
+    /// From when on the next one is issued, if it does not wait for the transmitter; of a trap,
+    /// when it was found.
     pub next: Cycles,
     /// What came of it.
     pub outcome: Outcome,
@@ -28,7 +29,7 @@ pub enum Outcome {
     Sends(Cycles),
     /// `receive`: whether there was a frame.
     Received(bool),
-    /// `halt`: whether the countdown had ended before.
+    /// `halt`: whether the countdown had ended by then.
     Halted {
         /// Whether it had.
         overrun: bool,
@@ -50,7 +51,7 @@ pub enum Trap {
     End,
     /// `halt` without a countdown.
     NoFuture,
-    /// A buffer that the station does not have.
+    /// A buffer that the station does not have, or a `receive` into one of the application's.
     Buffer,
     /// A message that the station does not know.
     Message(MessageId),
