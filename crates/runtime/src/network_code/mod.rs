@@ -8,11 +8,14 @@
 //! - [`instruction`]: the instructions and their words
 //! - [`program`]: a station's program
 //! - [`timing`]: what takes how many cycles
-//! - [`trace`]: what a station did
+//! - [`trace`]: what a station did, and [`counters`]: what it counted
+//! - [`station`]: a station that executes its program
 //! - [`wire`]: its frames
 
+pub mod counters;
 pub mod instruction;
 pub mod program;
+pub mod station;
 pub mod timing;
 pub mod trace;
 pub mod wire;
