@@ -5,13 +5,14 @@ use crate::{File, Finding, Tree};
 use anyhow::Result;
 
 /// Crates to which the caller passes time, octets and seeds.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "bounds",
     "configuration",
     "description",
     "measure",
     "model",
     "net",
+    "network-code",
     "program",
     "report",
     "runtime",
