@@ -51,6 +51,8 @@ mod simulate;
 mod source;
 #[path = "../../../fuzz/fuzz_targets/srp.rs"]
 mod srp;
+#[path = "../../../fuzz/fuzz_targets/station.rs"]
+mod station;
 #[path = "../../../fuzz/fuzz_targets/tasks.rs"]
 mod tasks;
 #[path = "../../../fuzz/fuzz_targets/tcp.rs"]
@@ -121,6 +123,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("simulate", |input| simulate::fuzz(Input::of(input))),
         ("source", |input| source::fuzz(Input::of(input))),
         ("srp", |input| srp::fuzz(Input::of(input))),
+        ("station", |input| station::fuzz(Input::of(input))),
         ("tasks", |input| tasks::fuzz(Input::of(input))),
         ("tcp", |input| tcp::fuzz(Input::of(input))),
         ("timedc", |input| timedc::fuzz(Input::of(input))),
