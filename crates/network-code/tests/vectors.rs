@@ -288,6 +288,24 @@ fn future_counts_from_its_own_issue() {
 }
 
 #[test]
+fn the_longest_countdowns_end_after_34_seconds() {
+    let longest = [
+        SyncSlave { timeout: u32::MAX },
+        Future { target: address(3), delay: u32::MAX },
+        Halt,
+        Nop,
+    ];
+    let pair = run_program(&program(GIGABIT, &longest), &[], 9_000_000_000);
+    let rows = [
+        (0, 0, 4_294_967_295, Outcome::Synchronised(None)),
+        (1, 4_294_967_295, 4_294_967_297, Outcome::Done),
+        (2, 4_294_967_297, 8_589_934_590, Outcome::Halted { overrun: false }),
+        (3, 8_589_934_590, 8_589_934_591, Outcome::Done),
+    ];
+    assert_eq!(trace(&pair)[..4], rows);
+}
+
+#[test]
 fn a_second_future_replaces_the_countdown_and_its_label() {
     let futures = [
         Future { target: address(0), delay: 1_000 },
@@ -452,6 +470,11 @@ fn a_counter_is_true_each_nth_time_since_it_was() {
     let pair = run(GIGABIT, &shared, &[]);
     assert_eq!(truths(&pair, 0, 3), [false; 3]);
     assert_eq!(truths(&pair, 1, 3), [true; 3]);
+    // Three of five are more than two.
+    let more = [count(5, 1), count(5, 2), count(5, 3), count(2, 4), count(2, 5), Nop];
+    let pair = run(GIGABIT, &more, &[]);
+    let branched: Vec<_> = trace(&pair)[..5].iter().map(|row| row.3).collect();
+    assert_eq!(branched, [false, false, false, true, false].map(Outcome::Branched));
     let other = [count(1, 1), unless(Condition::Count { counter: 5, every: 2 }, 0), Nop];
     let pair = run(GIGABIT, &other, &[]);
     assert_eq!(truths(&pair, 0, 2), [true, true]);
