@@ -35,7 +35,8 @@ mod trace;
 
 pub use at::At;
 pub(crate) use at::origin;
-pub(crate) use names::{did_you_mean, shorten};
+pub(crate) use names::shorten;
+pub(crate) use onbeat_model::name::did_you_mean;
 pub(crate) use sink::Sink;
 
 use onbeat_model::codes::description as codes;
