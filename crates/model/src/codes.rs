@@ -387,6 +387,125 @@ areas! {
         /// A lock or a duration is unknown.
         DOUBT = "OB5021", "a lock or a duration is unknown";
     }
+    /// What is wrong with a program in Network Code.
+    network_code {
+        /// A text is larger than the limit.
+        FILE_TOO_LARGE = "OB6001", "a program's text is too large";
+        /// A character that no statement has.
+        CHARACTER = "OB6002", "an unexpected character";
+        /// Digits that are no number.
+        NUMBER = "OB6003", "a malformed number";
+        /// A quote that is not closed.
+        TEXT = "OB6004", "a text without its end";
+        /// A line that begins as no statement does.
+        STATEMENT = "OB6005", "an unknown instruction or declaration";
+        /// A statement that is not formed right.
+        SYNTAX = "OB6006", "a malformed statement";
+        /// A statement with more words and signs than the limit.
+        STATEMENT_LENGTH = "OB6007", "a statement is too long";
+        /// A name that is a word of the language.
+        RESERVED = "OB6008", "a reserved word as a name";
+        /// A name with more octets than the limit.
+        NAME_LENGTH = "OB6009", "a name is too long";
+        /// It is not known whose program it is.
+        NO_STATION = "OB6010", "no station";
+        /// A second `station` or `medium`.
+        TWICE = "OB6011", "a declaration is there twice";
+        /// A station's name that no node can have.
+        STATION_NAME = "OB6012", "an invalid name of a station";
+        /// The text names another station than was asked for.
+        OTHER_STATION = "OB6013", "a program for another station";
+        /// The description has no such host.
+        UNKNOWN_STATION = "OB6014", "an unknown station";
+        /// A rate that no station has.
+        MEDIUM = "OB6015", "an unknown medium";
+        /// A constant that is not declared, or later.
+        UNKNOWN_CONSTANT = "OB6016", "an unknown constant";
+        /// A buffer that is not declared.
+        UNKNOWN_BUFFER = "OB6017", "an unknown buffer";
+        /// A message that is not declared.
+        UNKNOWN_MESSAGE = "OB6018", "an unknown message";
+        /// A label that is nowhere.
+        UNKNOWN_LABEL = "OB6019", "an unknown label";
+        /// A name that is taken by another of its kind.
+        DUPLICATE_NAME = "OB6020", "a duplicate name in a program";
+        /// A label that is there twice.
+        DUPLICATE_LABEL = "OB6021", "a duplicate label";
+        /// A label with no instruction behind it.
+        LAST_LABEL = "OB6022", "a label behind the last instruction";
+        /// An identifier that no message can have.
+        ID = "OB6023", "an identifier is out of range";
+        /// An identifier that is taken.
+        DUPLICATE_ID = "OB6024", "a duplicate identifier";
+        /// A length that no frame has.
+        LENGTH = "OB6025", "a length is out of range";
+        /// A time where there must be a number, or the reverse.
+        TYPE = "OB6026", "a time and a number are confused";
+        /// A value beyond 64 bits.
+        OVERFLOW = "OB6027", "a value is too large to compute with";
+        /// A division by 0.
+        ZERO_DIVISOR = "OB6028", "a division by zero";
+        /// A division that is not exact.
+        REMAINDER = "OB6029", "a division leaves a remainder";
+        /// A time between two cycles.
+        FRACTION = "OB6030", "a time is no whole number of cycles";
+        /// A time before its instruction.
+        NEGATIVE_TIME = "OB6031", "a negative time";
+        /// A time beyond 32 bits of cycles.
+        LONG_TIME = "OB6032", "a time is too long";
+        /// A `sync slave` that does not wait.
+        TIMEOUT = "OB6033", "a timeout of zero";
+        /// A constant beyond 24 bits.
+        COMPARED = "OB6034", "a constant does not fit in a comparison";
+        /// A counter that there is not.
+        COUNTER = "OB6035", "a counter is out of range";
+        /// A count that a counter cannot reach.
+        COUNT = "OB6036", "a count is out of range";
+        /// A flag that there is not.
+        FLAG = "OB6037", "a flag is out of range";
+        /// A word that its buffer does not have.
+        INDEX = "OB6038", "an index is out of range";
+        /// `receive` into a buffer of the application.
+        INTO_OUTPUT = "OB6039", "receive into an output";
+        /// A message and a buffer of different lengths.
+        RECEIVE_LENGTH = "OB6040", "a message and a buffer of different lengths";
+        /// A message is sent that has another length than what was created.
+        SEND_LENGTH = "OB6041", "a message of another length than what was created";
+        /// `send` with an empty send buffer.
+        NOTHING_CREATED = "OB6042", "nothing to send";
+        /// `halt` without a countdown.
+        NO_FUTURE = "OB6043", "halt without future";
+        /// A countdown that is always replaced.
+        SECOND_FUTURE = "OB6044", "a second future before halt";
+        /// Control runs past the last instruction.
+        END = "OB6045", "control runs past the last instruction";
+        /// A program without instructions.
+        EMPTY = "OB6046", "no instructions";
+        /// A loop that never waits.
+        ENDLESS = "OB6047", "a loop that never waits";
+        /// More instructions than addresses.
+        TOO_MANY_INSTRUCTIONS = "OB6048", "too many instructions";
+        /// More buffers or constants than the limit.
+        TOO_MANY_NAMES = "OB6049", "too many declarations";
+        /// Some errors are not shown.
+        TOO_MANY_ERRORS = "OB6050", "too many errors";
+        /// A buffer of a channel, and no description.
+        NO_DESCRIPTION = "OB6051", "a channel without a description";
+        /// A channel that the description does not have.
+        UNKNOWN_CHANNEL = "OB6052", "an unknown channel in a program";
+        /// The station is no endpoint of the channel.
+        NO_ENDPOINT = "OB6053", "a station that is no endpoint";
+        /// An output of a listener, or an input of a talker.
+        DIRECTION = "OB6054", "a channel in the wrong direction";
+        /// A channel with two buffers.
+        DUPLICATE_CHANNEL = "OB6055", "a channel with two buffers";
+        /// Instructions that no path reaches.
+        UNREACHABLE = "OB6056", "unreachable instructions";
+        /// A buffer, message or constant that nothing uses.
+        UNUSED = "OB6057", "an unused name";
+        /// A label that nothing names.
+        UNUSED_LABEL = "OB6058", "an unused label";
+    }
 }
 
 /// Every code, area by area.

@@ -8,4 +8,5 @@
 //! `onbeat_runtime::network_code` has the instructions, their times and a station that executes
 //! them.
 
+pub mod assembly;
 pub mod interpreter;

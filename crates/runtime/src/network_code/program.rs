@@ -2,9 +2,61 @@
 
 use super::instruction::{Address, BufferId, MessageId, PROGRAM_WORDS};
 use super::timing::{FRAME_WORDS, Medium};
+use onbeat_model::limits::NAME_OCTETS;
 
 /// Buffers that a station has at most.
 pub const BUFFERS: usize = 256;
+
+/// Words of the language, which are no names.
+pub const RESERVED: [&str; 36] = [
+    "always",
+    "branch",
+    "channel",
+    "const",
+    "count",
+    "create",
+    "cycles",
+    "flag",
+    "frame",
+    "fresh",
+    "future",
+    "gap",
+    "goto",
+    "halt",
+    "input",
+    "link_up",
+    "master",
+    "medium",
+    "message",
+    "ms",
+    "nop",
+    "not",
+    "ns",
+    "output",
+    "overrun",
+    "receive",
+    "received",
+    "s",
+    "send",
+    "slave",
+    "station",
+    "sync",
+    "sync_timeout",
+    "tagged",
+    "transmitting",
+    "us",
+];
+
+/// Whether a text can be the name of a buffer, message, constant or label: letters, digits and `_`,
+/// no digit first, at most [`NAME_OCTETS`], and none of [`RESERVED`].
+pub fn is_name(text: &str) -> bool {
+    let is_letter = |octet: u8| octet.is_ascii_alphabetic() || octet == b'_';
+    let mut octets = text.bytes();
+    octets.next().is_some_and(is_letter)
+        && octets.all(|octet| is_letter(octet) || octet.is_ascii_digit())
+        && text.len() <= NAME_OCTETS
+        && RESERVED.binary_search(&text).is_err()
+}
 
 /// A program, with what its instructions mean by their identifiers. What is made by the assembler
 /// or read from a file keeps all limits; each word is an instruction and each identifier is known.

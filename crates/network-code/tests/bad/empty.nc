@@ -1,0 +1,3 @@
+# expect: OB6046 line 1
+station a
+medium 100 Mbit/s

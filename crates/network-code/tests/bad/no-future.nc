@@ -1,0 +1,3 @@
+# expect: OB6043 line 3
+station a
+    halt
