@@ -6,13 +6,15 @@
 //! these leave open is fixed here: operation codes, words, frames and guards are not theirs.
 //!
 //! - [`instruction`]: the instructions and their words
-//! - [`program`]: a station's program
+//! - [`program`]: a station's program; [`check`]: what a loaded one keeps; [`image`]: its file
 //! - [`timing`]: what takes how many cycles
 //! - [`trace`]: what a station did, and [`counters`]: what it counted
 //! - [`station`]: a station that executes its program
 //! - [`wire`]: its frames
 
+pub mod check;
 pub mod counters;
+pub mod image;
 pub mod instruction;
 pub mod program;
 pub mod station;

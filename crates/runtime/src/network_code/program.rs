@@ -139,3 +139,20 @@ impl StationProgram {
             && self.words.len() <= PROGRAM_WORDS
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_words_that_the_language_does_not_have() {
+        assert!(RESERVED.is_sorted(), "they are searched by halves");
+        assert!(RESERVED.iter().all(|word| !is_name(word)));
+        for name in ["a", "_", "Send", "b0", "sync_slave", &"x".repeat(NAME_OCTETS)] {
+            assert!(is_name(name), "{name}");
+        }
+        for text in ["", "0b", "a-b", "a b", "ä", "a\n", &"x".repeat(NAME_OCTETS + 1)] {
+            assert!(!is_name(text), "{text}");
+        }
+    }
+}
