@@ -9,4 +9,6 @@
 //! them.
 
 pub mod assembly;
+pub mod disassembly;
+pub mod format;
 pub mod interpreter;

@@ -7,4 +7,6 @@ mod assembly;
 mod differential;
 mod generator;
 mod pair;
+mod programs;
+mod texts;
 mod vectors;

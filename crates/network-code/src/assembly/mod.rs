@@ -17,6 +17,7 @@ pub(crate) mod syntax;
 
 use declarations::Declarations;
 use findings::Findings;
+use lexer::TextLine;
 use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
 use onbeat_runtime::network_code::instruction::{MessageId, PROGRAM_WORDS};
@@ -24,6 +25,8 @@ use onbeat_runtime::network_code::program::{BUFFERS, Buffer, MessageFormat, Stat
 use resolver::{LabelAt, Placed};
 use std::collections::BTreeMap;
 use syntax::Statement;
+
+pub(crate) use parser::UNITS;
 
 /// Octets of a program's text.
 pub const TEXT_OCTETS: usize = 1 << 20;
@@ -85,7 +88,8 @@ pub fn assemble(path: &str, text: &str, options: AssemblyOptions<'_>) -> Assembl
     build(path, text, options, true)
 }
 
-/// The same for a text whose control is not followed. A station may trap in the program.
+/// The same for a text whose control is not followed: any program that a file can have, as from
+/// [`disassemble`](crate::disassembly::disassemble), is assembled. A station may trap in it.
 pub fn assemble_unfollowed(path: &str, text: &str, options: AssemblyOptions<'_>) -> Assembly {
     build(path, text, options, false)
 }
@@ -94,7 +98,7 @@ fn build(path: &str, text: &str, options: AssemblyOptions<'_>, follows: bool) ->
     let mut findings = Findings::default();
     let source = SourceFile { path: path.to_owned(), text: text.to_owned() };
     let mut channels = BTreeMap::new();
-    let program = parsed(text, &mut findings).and_then(|statements| {
+    let program = parsed(text, &mut findings).and_then(|(_, statements)| {
         let mut declarations = declarations::declarations(&statements, options, &mut findings);
         let (placed, labels) =
             resolver::instructions(&statements, &mut declarations, &mut findings);
@@ -126,8 +130,8 @@ fn build(path: &str, text: &str, options: AssemblyOptions<'_>, follows: bool) ->
     Assembly { program, channels, diagnostics, source }
 }
 
-/// The statements of a text; none if it is too large.
-fn parsed(text: &str, findings: &mut Findings) -> Option<Vec<Statement>> {
+/// The lines of a text and their statements; none if it is too large.
+fn parsed(text: &str, findings: &mut Findings) -> Option<(Vec<TextLine>, Vec<Statement>)> {
     if text.len() > TEXT_OCTETS {
         let message = format!("the text has {} octets", text.len());
         let help = format!("a program has at most {TEXT_OCTETS}");
@@ -135,7 +139,17 @@ fn parsed(text: &str, findings: &mut Findings) -> Option<Vec<Statement>> {
         return None;
     }
     let lines = lexer::lines(text, findings);
-    Some(parser::statements(text, &lines, findings))
+    let statements = parser::statements(text, &lines, findings);
+    Some((lines, statements))
+}
+
+/// The lines of a text, if each is a statement; else what is wrong.
+pub(crate) fn lines(text: &str) -> Result<Vec<TextLine>, Vec<Diagnostic>> {
+    let mut findings = Findings::default();
+    match parsed(text, &mut findings) {
+        Some((lines, _)) if !findings.has_errors() => Ok(lines),
+        _ => Err(findings.sorted()),
+    }
 }
 
 /// Labels behind the last instruction that instructions name.
