@@ -1,7 +1,10 @@
 //! Two hosts in network namespaces, on one cable.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use rustix::thread::{
+    LinkNameSpaceType, UnshareFlags, move_into_link_name_space, nanosleep, unshare_unsafe,
+};
+use rustix::time::Timespec;
 use std::fs::File;
 use std::process::Command;
 
@@ -86,6 +89,20 @@ pub fn bridged(hosts: usize) -> Result<Bridged, String> {
         })?;
         Ok(host)
     };
-    let hosts = (0..hosts).map(host).collect::<Result<_, String>>()?;
+    let hosts: Vec<OwnedFd> = (0..hosts).map(host).collect::<Result<_, String>>()?;
+    within(&bridge, || wait_for_ports(hosts.len()))?;
     Ok((bridge, hosts))
+}
+
+/// Waits until so many ports of the bridge forward: the kernel notices later that a link is up.
+fn wait_for_ports(ports: usize) -> Result<(), String> {
+    for _ in 0..1_000 {
+        let output = Command::new("bridge").arg("link").output().map_err(|e| e.to_string())?;
+        let links = String::from_utf8_lossy(&output.stdout).into_owned();
+        if links.matches("state forwarding").count() == ports {
+            return Ok(());
+        }
+        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
+    }
+    Err(format!("not all of {ports} ports of a bridge forward"))
 }

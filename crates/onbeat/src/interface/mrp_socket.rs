@@ -38,7 +38,7 @@ impl MrpSocket {
     pub fn open(name: &str) -> io::Result<Self> {
         let interface = Interface::named(name)?;
         let socket = packet::open()?;
-        filter(&socket)?;
+        packet::only_ethertypes(&socket, [Msrp::ETHERTYPE, Mvrp::ETHERTYPE])?;
         let one: i32 = 1;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
         packet::join(&socket, &interface, Msrp::DESTINATION)?;
@@ -96,21 +96,4 @@ impl AsFd for MrpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-/// Lets the kernel pass the two EtherTypes only.
-fn filter(socket: &OwnedFd) -> io::Result<()> {
-    let line = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-    let is = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let give = libc::BPF_RET | libc::BPF_K;
-    let code = [
-        line(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 12),
-        line(is, 1, 0, Msrp::ETHERTYPE.into()),
-        line(is, 0, 1, Mvrp::ETHERTYPE.into()),
-        line(give, 0, 0, 0xffff),
-        line(give, 0, 0, 0),
-    ];
-    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
-    // The kernel copies the program; it does not write to it.
-    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }

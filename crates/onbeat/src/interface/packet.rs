@@ -190,6 +190,23 @@ pub(super) fn join(socket: &OwnedFd, interface: &Interface, group: MacAddress) -
     option::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
+/// Lets the kernel pass frames of two EtherTypes only.
+pub(super) fn only_ethertypes(socket: &OwnedFd, [one, other]: [u16; 2]) -> io::Result<()> {
+    let line = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let is = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let give = libc::BPF_RET | libc::BPF_K;
+    let code = [
+        line(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, ADDRESSES as u32),
+        line(is, 1, 0, one.into()),
+        line(is, 0, 1, other.into()),
+        line(give, 0, 0, 0xffff),
+        line(give, 0, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
+    // The kernel copies the program; it does not write to it.
+    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
 /// Lets the kernel pass only frames of this stream to this address. The socket is bound to the
 /// EtherType, and whether the frame was tagged does not matter: the kernel has taken the tag off
 /// before.

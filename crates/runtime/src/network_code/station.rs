@@ -221,6 +221,11 @@ impl Station {
         }
     }
 
+    /// Whether it waits for a frame that begins a round.
+    pub fn waits_for_round(&self) -> bool {
+        matches!(self.progress, Progress::Listening { .. })
+    }
+
     /// Carries out what is issued up to now: all of it, or [`INSTRUCTIONS_PER_ADVANCE`], after
     /// which [`Station::next`] is not after `now` and wants another call.
     pub fn advance(&mut self, now: Cycles, observer: &mut impl Observer) {
