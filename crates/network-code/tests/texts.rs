@@ -260,6 +260,18 @@ fn a_program_that_cannot_be_loaded_is_not_disassembled() {
 }
 
 #[test]
+fn a_program_is_loaded_whatever_its_text_is_called() {
+    let text = "station a\nsync slave, 1 s\n";
+    for (path, source) in [("a b/ü.nc", "a b/ü.nc"), ("a\nb", ""), (&*"x".repeat(1_025), "")] {
+        let assembly = assemble_unfollowed(path, text, AssemblyOptions::default());
+        assert_eq!(assembly.source.path, path);
+        let program = assembly.program.expect("it is right");
+        assert_eq!(program.source, source);
+        assert_eq!(program.check(), Ok(()));
+    }
+}
+
+#[test]
 fn the_largest_program_has_a_text_that_is_assembled() {
     let long = |at: usize| format!("{at:x<63}").replace(|c: char| c.is_ascii_digit(), "y");
     let [left, right] = [long(0), format!("z{}", &long(0)[1..])];

@@ -20,6 +20,7 @@ use findings::Findings;
 use lexer::TextLine;
 use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
+use onbeat_runtime::network_code::check::SOURCE_OCTETS;
 use onbeat_runtime::network_code::instruction::{MessageId, PROGRAM_WORDS};
 use onbeat_runtime::network_code::program::{BUFFERS, Buffer, MessageFormat, StationProgram};
 use resolver::{LabelAt, Placed};
@@ -75,8 +76,8 @@ pub struct Assembly {
     pub source: SourceFile,
 }
 
-/// Assembles a text, and says everything that is wrong with it. `path` is its name in messages and
-/// in the program.
+/// Assembles a text, and says everything that is wrong with it. `path` is its name in messages, and
+/// in the program if a file can hold it.
 ///
 /// ```
 /// use onbeat_network_code::assembly::{AssemblyOptions, assemble};
@@ -210,11 +211,16 @@ fn program(
         buffers: declarations.buffers.iter().map(buffer).collect::<Option<_>>()?,
         messages,
         words: placed.iter().map(|placed| placed.instruction.encode()).collect(),
-        source: path.to_owned(),
+        source: if is_source_name(path) { path.to_owned() } else { String::new() },
         lines: line_numbers(text, placed),
     };
     assert!(program.words.len() <= PROGRAM_WORDS && program.buffers.len() <= BUFFERS);
     Some(program)
+}
+
+/// Whether a file can hold the name of the text.
+fn is_source_name(path: &str) -> bool {
+    path.len() <= SOURCE_OCTETS && !path.contains(char::is_control)
 }
 
 /// The line of each instruction, from 1; they are in the order of the text.
