@@ -4,6 +4,7 @@ use crate::clock::ClockVerb;
 use crate::compare::CompareArguments;
 use crate::lf::LfVerb;
 use crate::measure::MeasureVerb;
+use crate::nc::NcVerb;
 use crate::noise::NoiseVerb;
 use crate::plan;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -185,6 +186,11 @@ What a description cannot say is a warning (docs/import.md).")]
     Lf {
         #[command(subcommand)]
         what: LfVerb,
+    },
+    /// Assembles, shows and lays out programs in Network Code
+    Nc {
+        #[command(subcommand)]
+        what: NcVerb,
     },
     /// Compiles Timed C and plain C, and links
     #[command(disable_help_flag = true, after_help = CC)]

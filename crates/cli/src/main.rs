@@ -19,6 +19,7 @@ mod lf;
 #[cfg(test)]
 mod manual;
 mod measure;
+mod nc;
 mod netconf;
 mod network;
 mod new;
@@ -58,6 +59,7 @@ fn main() -> std::process::ExitCode {
         Verb::Tfg(tfg) => tfg::tfg(tfg),
         Verb::Import(import) => self::import::import(import),
         Verb::Lf { what } => lf::lf(what),
+        Verb::Nc { what } => nc::nc(what),
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Report(report) => run::report(report),

@@ -382,9 +382,9 @@ impl Drop for OutputFile {
 }
 
 /// Writes files, all or none: each is complete before the first gets its name.
-pub(crate) fn write_files(files: &[(&Path, String)]) -> anyhow::Result<()> {
+pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Result<()> {
     let mut written = Vec::new();
-    for (target, text) in files {
+    for (target, content) in files {
         let shown = || target.display().to_string();
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
         // What is written is as open to others as the user's other files.
@@ -393,7 +393,7 @@ pub(crate) fn write_files(files: &[(&Path, String)]) -> anyhow::Result<()> {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(parent.unwrap_or(Path::new(".")))
             .with_context(shown)?;
-        file.write_all(text.as_bytes()).with_context(shown)?;
+        file.write_all(content.as_ref()).with_context(shown)?;
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", shown());
         }

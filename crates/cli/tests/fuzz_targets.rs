@@ -37,6 +37,8 @@ mod mrpd;
 mod netconf;
 #[path = "../../../fuzz/fuzz_targets/network.rs"]
 mod network;
+#[path = "../../../fuzz/fuzz_targets/network_code.rs"]
+mod network_code;
 #[path = "../../../fuzz/fuzz_targets/plan.rs"]
 mod plan;
 #[path = "../../../fuzz/fuzz_targets/protocol.rs"]
@@ -116,6 +118,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("mrpd", |input| mrpd::fuzz(Input::of(input))),
         ("netconf", |input| netconf::fuzz(Input::of(input))),
         ("network", |input| network::fuzz(Input::of(input))),
+        ("network_code", |input| network_code::fuzz(Input::of(input))),
         ("plan", |input| plan::fuzz(Input::of(input))),
         ("protocol", |input| protocol::fuzz(Input::of(input))),
         ("records", |input| records::fuzz(Input::of(input))),
@@ -140,7 +143,9 @@ const OCTETS_MAX: usize = 4096;
 /// Descriptions, sources and models of the repository, in an order that is always the same.
 fn files() -> Vec<Vec<u8>> {
     let mut paths = Vec::new();
-    for directory in ["examples", "conformance", "crates/description/tests"] {
+    for directory in
+        ["examples", "conformance", "crates/description/tests", "crates/network-code/tests"]
+    {
         collect(&root().join(directory), &mut paths);
     }
     paths.sort();
@@ -154,8 +159,9 @@ fn collect(directory: &Path, paths: &mut Vec<std::path::PathBuf>) {
         match path.is_dir() {
             true => collect(&path, paths),
             false
-                if ending
-                    .is_some_and(|it| ["c", "csv", "graphml", "h", "lf", "toml"].contains(&it)) =>
+                if ending.is_some_and(|it| {
+                    ["c", "csv", "graphml", "h", "lf", "nc", "toml"].contains(&it)
+                }) =>
             {
                 paths.push(path);
             }

@@ -68,6 +68,7 @@ mod lf_table;
 mod lingua_franca;
 mod locks;
 mod measure;
+mod nc;
 mod netconf;
 mod netns;
 mod new;

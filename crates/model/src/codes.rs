@@ -505,6 +505,8 @@ areas! {
         UNUSED = "OB6057", "an unused name";
         /// A label that nothing names.
         UNUSED_LABEL = "OB6058", "an unused label";
+        /// An assembled program that is none.
+        IMAGE = "OB6059", "a file is no assembled program";
     }
 }
 
