@@ -324,6 +324,79 @@ fn things_of_different_kinds_may_share_a_name() {
     assert_eq!(program(text).words.len(), 5);
 }
 
+/// What is found in a program whose declarations are right: code and line, the first being 1.
+fn flow(instructions: &str) -> Vec<(&'static str, usize)> {
+    let head = "station a\noutput b[1]\noutput c[2]\nmessage m = 1[1]\nmessage n = 2[2]\n";
+    // All declarations and no label are used.
+    let used = "create b\nsend m\ncreate c\nsend n\n";
+    let text = format!("{head}{used}{}\n", instructions.replace("; ", "\n"));
+    let assembly = assemble("x.nc", &text, AssemblyOptions::default());
+    let line = |d: &Diagnostic| {
+        let (at, _) = d.at.as_ref().expect("a place");
+        assembly.source.line(at.start) - 9
+    };
+    assembly.diagnostics.iter().map(|d| (d.code.as_str(), line(d))).collect()
+}
+
+#[test]
+fn control_is_followed_as_guards_allow() {
+    let fine = [
+        // Another path has the countdown, the frame, or its length.
+        "x: branch flag(0), y; future x, 1 ms; y: halt",
+        "x: branch flag(0), y; future x, 1 ms; y: future x, 2 ms; halt",
+        "x: branch flag(0), y; create c; goto z; y: create b; z: send m; sync master; goto x",
+        // The first time is right.
+        "x: sync master; future x, 1 ms; goto x",
+        "create c; x: sync master; send n; goto x",
+        // What is behind `not always` is reached, and its label is not.
+        "x: sync master; branch not always, x; goto x",
+        // The countdown and the send buffer stay over sync, and over halt.
+        "x: future y, 1 ms; sync slave, 1 s; halt; y: goto x",
+        "x: create c; future y, 1 ms; halt; y: send n; goto x",
+        "x: create b; create c; send n; sync master; goto x",
+        // A loop that waits on each of its paths.
+        "x: branch flag(0), y; sync master; goto x; y: sync slave, 1 s; goto x",
+    ];
+    for text in fine {
+        assert_eq!(flow(text), [], "{text}");
+    }
+    let wrong: [(&str, &[(&str, usize)]); 12] = [
+        ("x: future x, 1 ms; branch flag(0), y; nop; y: future x, 2 ms; halt", &[("OB6044", 4)]),
+        ("future y, 1 ms; halt; y: halt", &[("OB6043", 3)]),
+        ("x: sync master; branch flag(0), x; halt", &[("OB6043", 3)]),
+        ("create c; sync master; send m; x: sync master; goto x", &[("OB6041", 3)]),
+        ("x: sync master; create b; create c; send m; goto x", &[("OB6041", 4)]),
+        ("x: sync master; send m; goto x", &[("OB6042", 2)]),
+        ("x: sync master; nop; branch not always, x", &[("OB6045", 3)]),
+        ("x: sync master; goto x; nop; nop; goto x", &[("OB6056", 3)]),
+        ("x: sync master; goto y; nop; y: goto x; nop; goto x", &[("OB6056", 3), ("OB6056", 5)]),
+        ("x: goto x", &[("OB6047", 1)]),
+        ("x: branch flag(0), x; y: sync master; goto y", &[("OB6047", 1)]),
+        // One path does not wait.
+        (
+            "x: branch flag(0), y; sync master; y: branch flag(1), x; goto x",
+            &[("OB6047", 3), ("OB6047", 4)],
+        ),
+    ];
+    for (text, expected) in wrong {
+        assert_eq!(flow(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_most_tangled_program_is_followed_to_its_end() {
+    let mut text = "station a\nsync master\n".to_owned();
+    // Each path has another countdown, and each halt continues at any of 1,364 labels.
+    for at in 0..1_364 {
+        text += &format!("l{at}: branch flag(0), l{}\nfuture l{}, 1 ms\n", 1_363 - at, 1_363 - at);
+        text += "branch overrun, end\n";
+    }
+    text += "sync master\nend: halt\n";
+    let assembly = assemble("x.nc", &text, AssemblyOptions::default());
+    let codes: BTreeSet<_> = assembly.diagnostics.iter().map(|d| d.code).collect();
+    assert_eq!(codes, BTreeSet::from([codes::ENDLESS]), "each path may have no countdown");
+}
+
 #[test]
 fn a_path_without_a_frame_is_no_error_where_another_has_one() {
     let text = "station a\noutput b[1]\nmessage m = 1[1]\nbegin: sync slave, 1 ms\n\
