@@ -3,8 +3,7 @@
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::output::write_files;
-use crate::trust::{self, Trust};
-use crate::{source, terminal};
+use crate::{source, terminal, trust};
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use onbeat_description::import::{self, Format, ImportOptions, Input, SizeMeaning};
@@ -129,14 +128,9 @@ fn options(arguments: &ImportArguments, format: Format) -> anyhow::Result<Import
     })
 }
 
-/// A file's path as it is shown, and its text. A link that leads out of its directory is not
-/// followed unless the directory is trusted: what is wrong with a file shows lines of it.
+/// A file's path as it is shown, and its text.
 fn named(path: &Path) -> anyhow::Result<(String, String)> {
-    let name = Path::new(path.file_name().unwrap_or_default());
-    let beside = path.parent().unwrap_or(Path::new("."));
-    if !trust::is_inside(name, beside) && !trust::of(beside, Trust::AsKnown)? {
-        bail!(trust::outside(path));
-    }
+    trust::may_read(path)?;
     let text = source::read(path).map_err(anyhow::Error::msg)?;
     let shown = path.to_str().ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;
     Ok((shown.to_owned(), text))

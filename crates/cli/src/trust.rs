@@ -59,6 +59,16 @@ pub(crate) fn is_inside(path: &Path, directory: &Path) -> bool {
     }
 }
 
+/// Whether a file that the user names may be read: a link that leads out of its directory is not
+/// followed unless the directory is trusted. What is wrong with a file shows lines of it.
+pub(crate) fn may_read(path: &Path) -> anyhow::Result<()> {
+    let name = Path::new(path.file_name().unwrap_or_default());
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let may = is_inside(name, beside) || of(beside, Trust::AsKnown)?;
+    ensure!(may, outside(path));
+    Ok(())
+}
+
 /// That a file outside the directory of a description is not read.
 pub(crate) fn outside(path: &Path) -> String {
     format!(

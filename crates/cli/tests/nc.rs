@@ -218,6 +218,19 @@ fn files_that_are_no_programs_are_refused_and_inputs_are_not_overwritten() {
         let said = stderr(&run(&["nc", "dis", name], place, 1));
         assert!(said.contains("error[OB6059]") && said.contains(why), "{said}");
     }
+    // A link out of the directory is not followed.
+    let outside = directory(&[("other.nc", "# secret  \n")]);
+    for (link, name) in [("link.nc", "other.nc"), ("link.ncb", "other.ncb")] {
+        std::os::unix::fs::symlink(outside.path().join(name), place.join(link)).expect("a link");
+    }
+    std::fs::copy(place.join("sensor.ncb"), outside.path().join("other.ncb")).expect("copied");
+    for arguments in [["nc", "asm", "link.nc"], ["nc", "fmt", "link.nc"], ["nc", "dis", "link.ncb"]]
+    {
+        let said = stderr(&run(&arguments, place, 5));
+        assert!(said.contains("outside") && !said.contains("secret"), "{said}");
+    }
+    assert_eq!(read(outside.path(), "other.nc"), b"# secret  \n");
+
     run(&["nc", "asm", "sensor.nc", "-o", "sensor.nc"], place, 2);
     run(&["nc", "dis", "sensor.ncb", "-o", "sensor.ncb"], place, 2);
     assert_eq!(read(place, "sensor.nc"), SENSOR.as_bytes());

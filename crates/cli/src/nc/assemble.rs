@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::output::write_files;
 use crate::source::{self, Source, Wrong};
 use crate::terminal;
-use crate::trust::Trust;
+use crate::trust::{self, Trust};
 use clap::Args;
 use onbeat_model::system::{NodeKind, System};
 use onbeat_model::units::BitRate;
@@ -44,6 +44,7 @@ pub(crate) struct AssembleArguments {
 
 /// Writes the program, or everything that is wrong.
 pub(super) fn assemble(arguments: &AssembleArguments) -> anyhow::Result<Exit> {
+    trust::may_read(&arguments.file)?;
     let text = source::read(&arguments.file).map_err(anyhow::Error::msg)?;
     let described = match &arguments.system {
         None => None,

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::output::write_files;
 use crate::source::{self, Wrong};
-use crate::{input, terminal};
+use crate::{input, terminal, trust};
 use clap::Args;
 use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity};
@@ -27,6 +27,7 @@ pub(crate) struct DisassembleArguments {
 /// Prints the text of a program.
 pub(super) fn disassemble(arguments: &DisassembleArguments) -> anyhow::Result<Exit> {
     let file = &arguments.file;
+    trust::may_read(file)?;
     let octets = input::read(file, IMAGE_OCTETS as u64).map_err(anyhow::Error::msg)?;
     let program = image::parse(&octets).map_err(|error| refused(file, error))?;
     let text = if arguments.words { disassemble_with_words(&program) } else { text(&program) }?;

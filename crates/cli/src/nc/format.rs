@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output::write_files;
-use crate::{source, terminal};
+use crate::{source, terminal, trust};
 use clap::Args;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_network_code::format::format as laid_out;
@@ -24,6 +24,7 @@ pub(super) fn format(arguments: &FormatArguments) -> anyhow::Result<Exit> {
     let mut changed = Vec::new();
     let mut is_wrong = false;
     for path in &arguments.files {
+        trust::may_read(path)?;
         let text = source::read(path).map_err(anyhow::Error::msg)?;
         match laid_out(&text) {
             Ok(formatted) if formatted == text => {}

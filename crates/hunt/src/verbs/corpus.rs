@@ -52,6 +52,26 @@ rate_mbps = 50
 size_octets = 1000
 "#;
 
+/// A program in Network Code for a host of it.
+const STATION: &str = r#"station a
+medium 100 Mbit/s
+const ROUND = 1 ms
+output sent = channel "c"
+input got = channel "d"
+message c = 1[2]
+message d = 2[25]
+begin: sync slave, 2 * ROUND # a round
+  branch sync_timeout, begin
+  future slot, 100 us - frame(2)
+  create sent
+  halt
+slot:
+  send c
+  branch got[0] >=u 10, begin
+  receive d, got
+  goto begin
+"#;
+
 /// Files of a machine that `doctor` and `tune` look at.
 const MACHINE: [(&str, &str); 15] = [
     ("proc/cmdline", "root=/dev/sda1 isolcpus=3\n"),
@@ -110,6 +130,7 @@ impl Corpus {
         corpus.descriptions(repository)?;
         corpus.models(repository)?;
         corpus.outputs(&maker)?;
+        corpus.stations(&maker)?;
         corpus.machines(&maker)?;
         Ok(corpus)
     }
@@ -184,6 +205,20 @@ impl Corpus {
             });
             self.add("outputs", both.into_iter().flatten().collect());
         }
+        Ok(())
+    }
+
+    /// Programs in Network Code with their description, which is there.
+    fn stations(&mut self, maker: &Maker) -> Result<()> {
+        std::fs::write(maker.place.join("program.nc"), STATION)?;
+        maker.run(&["nc", "asm", "program.nc", "--system", ".", "-o", "program.ncb"])?;
+        let image = Entry::File(std::fs::read(maker.place.join("program.ncb"))?);
+        let files = [
+            ("system.toml", file(TWO_HOSTS)),
+            ("program.nc", file(STATION)),
+            ("program.ncb", image),
+        ];
+        self.add("station", files.map(|(name, entry)| (name.to_owned(), entry)).into());
         Ok(())
     }
 

@@ -188,6 +188,19 @@ pub const VERBS: &[Verb] = &[
         exits: &[0, 1, 3, 5, 6],
     },
     Verb {
+        name: "nc",
+        of: "station",
+        ways: &[
+            &["nc", "asm", "program.nc", "--json"],
+            &["nc", "asm", "program.nc", "--system", ".", "--station", "a", "-o", "new.ncb"],
+            &["nc", "dis", "program.ncb", "--words"],
+            &["nc", "dis", "program.ncb", "-o", "new.nc"],
+            &["nc", "fmt", "program.nc"],
+        ],
+        writes: &["new.", "program.nc"],
+        exits: &[0, 1, 2, 5],
+    },
+    Verb {
         name: "report",
         of: "run",
         ways: &[&["report", "."], &["report", ".", "--json"], &["report", ".", "--recovered"]],
