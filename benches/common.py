@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import selectors
 import shutil
 import signal
@@ -24,6 +25,8 @@ INTERFACE = "veth0"  # the C programs have the same name and addresses
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
 STATIONS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 READY_S = 15
+# Histograms of cyclictest have at most so many nanoseconds; what is above counts as the largest.
+CYCLICTEST_NS = 1_000_000
 
 
 class Missing(Exception):
@@ -146,6 +149,29 @@ def wait_until_ready(process: subprocess.Popen[str], who: str) -> None:
             raise Missing(f"{who} did not get ready")
     if process.stdout.readline() != "ready\n":
         raise Missing(f"{who}: {process.stderr.read().strip()}")
+
+
+# --- wake-up errors ------------------------------------------------------------------------------
+
+
+def cyclictest(words: list[str | Path], priority: int, wakes: int) -> list[int]:
+    """The same of cyclictest, without the first wake-ups' worth: it has no order in time."""
+    class_ = ["--policy=fifo", f"--priority={priority}"] if priority else ["--policy=other"]
+    options = ["--default-system", "--mlockall", "--quiet", "--nsecs", "--threads=1"]
+    count = ["--interval=1000", f"--loops={wakes}", f"--histogram={CYCLICTEST_NS}"]
+    output = command([*words, "cyclictest", *options, *class_, *count])
+    errors: list[int] = []
+    for line in output.splitlines():
+        if pair := re.match(r"(\d+)\s+(\d+)\s*$", line):
+            errors += [int(pair[1])] * int(pair[2])
+    most = re.search(r"# Max Latencies: (\d+)", output)
+    # It does not say more of those that its histogram has no room for.
+    return errors + [int(most[1]) if most else CYCLICTEST_NS] * (wakes - len(errors))
+
+
+def percentile(values: list[int], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
 
 # --- telling ------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,12 +20,20 @@ sys.path.insert(0, str(HERE.parent))
 
 import chart  # noqa: E402
 import common  # noqa: E402
-from common import PROFILE, ROOT, TARGET, Missing, command, say, table  # noqa: E402
+from common import (  # noqa: E402
+    PROFILE,
+    ROOT,
+    TARGET,
+    Missing,
+    command,
+    cyclictest,
+    percentile,
+    say,
+    table,
+)
 
 OUT = TARGET / "timedc"
 WAKE_GOAL, COST_GOAL = 1.1, 1.3
-# Histograms of cyclictest have at most so many nanoseconds; what is above counts as the largest.
-CYCLICTEST_NS = 1_000_000
 # The first wake-ups are of a thread that has just been made.
 SKIPPED = 100
 POINTS = ("sdelay", "fdelay")
@@ -80,30 +87,10 @@ def wake_errors(words: list[str | Path], binary: Path) -> list[int]:
     return [int(row["release_jitter_ns"]) for row in rows][SKIPPED:]
 
 
-def cyclictest(words: list[str | Path], priority: int, wakes: int) -> list[int]:
-    """The same of cyclictest, without the first wake-ups' worth: it has no order in time."""
-    class_ = ["--policy=fifo", f"--priority={priority}"] if priority else ["--policy=other"]
-    options = ["--default-system", "--mlockall", "--quiet", "--nsecs", "--threads=1"]
-    count = ["--interval=1000", f"--loops={wakes}", f"--histogram={CYCLICTEST_NS}"]
-    output = command([*words, "cyclictest", *options, *class_, *count])
-    errors: list[int] = []
-    for line in output.splitlines():
-        if pair := re.match(r"(\d+)\s+(\d+)\s*$", line):
-            errors += [int(pair[1])] * int(pair[2])
-    most = re.search(r"# Max Latencies: (\d+)", output)
-    # It does not say more of those that its histogram has no room for.
-    return errors + [int(most[1]) if most else CYCLICTEST_NS] * (wakes - len(errors))
-
-
 def cost(words: list[str | Path], binary: Path, points: int) -> tuple[float, float]:
     """Processor time and lateness at the end, in ns for each round of 200 us."""
     cpu, wall = map(int, command([*words, binary]).split())
     return cpu / points, wall / points - 200_000
-
-
-def percentile(values: list[int], part: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
 
 def may_have(priority: int) -> bool:

@@ -1,9 +1,10 @@
 //! Programs in Network Code as a user has them: `onbeat nc`.
 
-use crate::common::{results, root, run};
+use crate::common::{onbeat, results, root, run};
+use onbeat_testkit::{Need, cable, not_run, within};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 const SENSOR: &str = "\
 station sensor
@@ -240,4 +241,97 @@ fn files_that_are_no_programs_are_refused_and_inputs_are_not_overwritten() {
     run(&["nc", "asm", "sensor.nc", "-o", "none/sensor.ncb"], place, 5);
     run(&["nc", "fmt"], place, 2);
     run(&["nc"], root(), 2);
+}
+
+/// Begins a round each 5 ms and sends its number.
+const MASTER: &str = "\
+station master
+
+output value[2]
+input answer[1]
+message value = 1[2]
+message answer = 2[1]
+
+begin:
+    future answers, 4 ms
+    sync master
+    create value
+    send value
+    halt
+answers:
+    future begin, 1 ms
+    receive answer, answer
+    halt
+";
+
+/// Answers in each round.
+const SLAVE: &str = "\
+station slave
+
+output answer[1]
+input value[2]
+message value = 1[2]
+message answer = 2[1]
+
+begin:
+    sync slave, 50 ms
+    branch sync_timeout, begin
+    future slot, 2 ms
+    halt
+slot:
+    receive value, value
+    create answer
+    send answer
+    goto begin
+";
+
+#[test]
+fn stations_on_two_interfaces_hear_each_other_and_count_alike() {
+    let hosts = match cable() {
+        Ok(hosts) => hosts,
+        Err(why) => return not_run(Need::Namespaces, why),
+    };
+    let place = directory(&[("master.nc", MASTER), ("slave.nc", SLAVE)]);
+    run(&["nc", "asm", "master.nc", "-o", "master.ncb"], place.path(), 0);
+    let station = |host, words: &[&str]| {
+        let mut command = onbeat();
+        command.args(["nc", "run", "--interface", "eth0", "--json", "--late-limit", "2ms"]);
+        command.args(words).current_dir(place.path()).stdout(Stdio::piped());
+        within(host, || command.spawn().expect("onbeat runs"))
+    };
+    let slave = station(&hosts[1], &["slave.nc"]);
+    let master = station(&hosts[0], &["master.ncb", "--rounds", "200"]);
+    let document = |child: std::process::Child| {
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let master = document(master);
+    let pid = rustix::process::Pid::from_child(&slave);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    let slave = document(slave);
+    let count = |of: &Value, what: &str| of["counters"][what].as_u64().expect(what);
+    assert_eq!(master["format"], "onbeat-network-code-run");
+    assert_eq!(count(&master, "rounds_begun"), 201);
+    // A machine that is busy may miss slots, not most; the slave may have begun later.
+    let seen = count(&slave, "rounds_seen");
+    assert!((1..=201).contains(&seen) && count(&slave, "data_received") > 0, "{slave}");
+    assert!(count(&slave, "data_received") <= count(&master, "data_sent"), "{master} {slave}");
+    assert!(count(&master, "data_received") <= count(&slave, "data_sent"), "{master} {slave}");
+    for station in [&master, &slave] {
+        for none in ["traps", "damaged", "data_unknown", "data_wrong_length", "second_masters"] {
+            assert_eq!(count(station, none), 0, "{none}: {station}");
+        }
+        let errors = &station["slot_error_ns"];
+        assert!(errors["p50"].as_i64() <= errors["p99"].as_i64(), "{station}");
+    }
+}
+
+#[test]
+fn a_station_without_its_interface_or_with_a_trap_says_so() {
+    let place = directory(&[("master.nc", MASTER)]);
+    let said = stderr(&run(&["nc", "run", "master.nc", "--interface", "none0"], place.path(), 5));
+    assert!(said.contains("none0"), "{said}");
+    run(&["nc", "run", "master.nc"], place.path(), 2);
+    run(&["nc", "run", "nowhere.nc", "--interface", "lo"], place.path(), 5);
 }

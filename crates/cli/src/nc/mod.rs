@@ -3,13 +3,22 @@
 mod assemble;
 mod disassemble;
 mod format;
+mod run;
 
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::source::{self, Wrong};
+use crate::{input, trust};
 use assemble::AssembleArguments;
 use clap::Subcommand;
 use disassemble::DisassembleArguments;
 use format::FormatArguments;
+use onbeat_model::codes::network_code as codes;
+use onbeat_model::diagnostic::{Diagnostic, Severity};
+use onbeat_network_code::assembly::{AssemblyOptions, assemble};
+use onbeat_runtime::network_code::image::{self, IMAGE_OCTETS, ImageError};
+use onbeat_runtime::network_code::program::StationProgram;
+use run::RunArguments;
 use std::path::Path;
 
 #[derive(Debug, Subcommand)]
@@ -38,6 +47,15 @@ errors (docs/network-code.md).")]
 Comments stay, and so does what the programs mean. A file with errors is left as it is. With --check
 nothing is written, and the exit code is 1 if a file has another layout.")]
     Fmt(FormatArguments),
+    /// Is a station on an interface
+    #[command(after_help = "Examples:
+  onbeat nc run sensor.nc --interface eth0
+  onbeat nc run controller.ncb --interface eth0 --rounds 1000 --cpu 1 --priority 80 --json
+
+Needs the right to open packet sockets (CAP_NET_RAW). Writes the number of the round into every word
+of its output buffers. At the end it prints what it counted, and how late its frames were handed to
+the kernel (docs/network-code.md). Exits with 4 if the program ended in a trap.")]
+    Run(RunArguments),
 }
 
 /// Does what is asked for.
@@ -46,6 +64,7 @@ pub(crate) fn nc(what: &NcVerb) -> anyhow::Result<Exit> {
         NcVerb::Asm(arguments) => assemble::assemble(arguments),
         NcVerb::Dis(arguments) => disassemble::disassemble(arguments),
         NcVerb::Fmt(arguments) => format::format(arguments),
+        NcVerb::Run(arguments) => run::run(arguments),
     }
 }
 
@@ -57,4 +76,38 @@ fn spare(input: &Path, out: &Path) -> Result<(), WrongArgument> {
         return Err(WrongArgument(why));
     }
     Ok(())
+}
+
+/// A program, from its text or assembled.
+fn load(file: &Path) -> anyhow::Result<StationProgram> {
+    if file.extension().is_some_and(|extension| extension == "ncb") {
+        return image(file);
+    }
+    trust::may_read(file)?;
+    let text = source::read(file).map_err(anyhow::Error::msg)?;
+    let path = file.display().to_string();
+    let assembly = assemble(&path, &text, AssemblyOptions::default());
+    source::show(std::slice::from_ref(&assembly.source), &assembly.diagnostics);
+    Ok(assembly.program.ok_or(Wrong)?)
+}
+
+/// An assembled program.
+fn image(file: &Path) -> anyhow::Result<StationProgram> {
+    trust::may_read(file)?;
+    let octets = input::read(file, IMAGE_OCTETS as u64).map_err(anyhow::Error::msg)?;
+    Ok(image::parse(&octets).map_err(|error| refused(file, error))?)
+}
+
+/// Says why a file is no program.
+fn refused(file: &Path, error: ImageError) -> Wrong {
+    let found = Diagnostic {
+        severity: Severity::Error,
+        code: codes::IMAGE,
+        message: format!("{}: {error}", file.display()),
+        at: None,
+        related: Vec::new(),
+        help: "assemble it again: `onbeat nc asm FILE.nc -o FILE.ncb`".to_owned(),
+    };
+    source::show(&[], &[found]);
+    Wrong
 }

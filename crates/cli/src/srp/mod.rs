@@ -113,7 +113,8 @@ pub(crate) fn srp(arguments: &SrpArguments) -> anyhow::Result<Exit> {
     }
 }
 
-fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
+/// Becomes true when somebody interrupts the command.
+pub(crate) fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
