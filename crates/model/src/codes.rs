@@ -508,6 +508,33 @@ areas! {
         /// An assembled program that is none.
         IMAGE = "OB6059", "a file is no assembled program";
     }
+    /// What the verifier of Network Code finds.
+    verification {
+        /// Indices, delays or formats of a network do not fit together.
+        MODEL = "OB6101", "the model of a network is inconsistent";
+        /// A program cannot be followed, or breaks the rules of countdowns.
+        WELL_FORMED = "OB6102", "a program is not well-formed";
+        /// Two stations' frames are at one resource at once.
+        COLLISION = "OB6103", "frames of two stations collide";
+        /// `create` or `send` does not find what it needs.
+        BUFFER = "OB6104", "a buffer has nothing to send";
+        /// A countdown ends before its `halt`.
+        OVERRUN = "OB6105", "instructions take longer than their countdown";
+        /// A frame is overwritten before it is copied.
+        LOST = "OB6106", "a frame is overwritten before it is received";
+        /// A `receive` may find nothing.
+        EMPTY = "OB6107", "a receive may find nothing";
+        /// Not exactly one master, or a slave that does not wait for a round.
+        SYNCHRONISATION = "OB6108", "a station may miss the beginning of a round";
+        /// A station sends though it has lost the beginning of a round.
+        NOT_SILENT = "OB6109", "a station sends without a round";
+        /// No path leads to an instruction.
+        UNREACHABLE = "OB6110", "an instruction is never reached";
+        /// A best-effort frame is longer than each gap between real-time frames.
+        BEST_EFFORT = "OB6111", "a best-effort frame fits in no gap";
+        /// A limit was reached, or no execution shows what seems possible.
+        UNDECIDED = "OB6112", "a property is not decided";
+    }
 }
 
 /// Every code, area by area.

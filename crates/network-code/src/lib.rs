@@ -12,3 +12,4 @@ pub mod assembly;
 pub mod disassembly;
 pub mod format;
 pub mod interpreter;
+pub mod verification;

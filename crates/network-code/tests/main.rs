@@ -1,6 +1,6 @@
-//! Network Code: the language, and the station that executes against the reference interpreter and
-//! what is computed by hand. One binary: `cargo test --test network_code vectors::` runs one file's
-//! tests.
+//! Network Code: the language, the verifier, and the station that executes against the reference
+//! interpreter and what is computed by hand. One binary: `cargo test --test network_code vectors::`
+//! runs one file's tests.
 
 mod allocations;
 mod assembly;
@@ -10,3 +10,4 @@ mod pair;
 mod programs;
 mod texts;
 mod vectors;
+mod verification;
