@@ -188,7 +188,7 @@ impl<'n> Proof<'n> {
         }
         let is_shown =
             |_: &Replay, incident: &ReplayIncident| shows(hazard.kind, station, at, incident);
-        for choices in self.attempts(station, hazard) {
+        for choices in self.attempts(station, round, hazard) {
             if let Some(shown) = witness(self.network, choices, round, is_shown) {
                 return violation(self.network, property, station, at, message, Some(shown));
             }
@@ -199,7 +199,7 @@ impl<'n> Proof<'n> {
 
     /// Executions in which a hazard may show: with the decisions that lead there, and frames early
     /// or late.
-    fn attempts(&self, station: usize, hazard: &HazardAt) -> Vec<ReplayChoices> {
+    fn attempts(&self, station: usize, round: u32, hazard: &HazardAt) -> Vec<ReplayChoices> {
         let mut choices = ReplayChoices::nominal(self.network);
         let of = |station: usize, node| decisions(&self.rounds.stations[station].nodes, node);
         choices.guards[station] = of(station, hazard.node);
@@ -211,21 +211,23 @@ impl<'n> Proof<'n> {
                 choices.guards[by] = of(by, node);
             }
         }
-        let mut attempts = vec![choices.clone()];
-        for (own, others) in [(0, 1_000), (1_000, 0)] {
+        let tending = |own: u64, others: u64| {
             let mut choices = choices.clone();
             for other in 0..self.network.stations.len() {
                 let is_own = other == station && sender != Some(other);
-                super::collision::tend(
-                    self.network,
-                    &mut choices,
-                    other,
-                    if is_own { own } else { others },
-                );
+                let per_mille = if is_own { own } else { others };
+                super::collision::tend(self.network, &mut choices, other, per_mille);
             }
-            attempts.push(choices);
-        }
-        attempts
+            choices
+        };
+        let (late, early) = (tending(0, 1_000), tending(1_000, 0));
+        // From the round of the hazard on it may be the other way round.
+        let (late_first, early_first) = (late.turning(&early, round), early.turning(&late, round));
+        let all = [choices, late_first, early_first, late, early];
+        let both = |choices: ReplayChoices| {
+            [0, 1, 2, 3].map(|salt| ReplayChoices { salt, ..choices.clone() })
+        };
+        all.into_iter().flat_map(both).collect()
     }
 
     /// Exactly one master: its rounds, if so.

@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Executions that are tried for one pair of instructions.
 const TRIES_MAX: usize = 8;
+/// Ways in which other stations decide, for the first pair of frames, and for further ones.
+const SALTS_MAX: u32 = 48;
+const SALTS_FEW: u32 = 8;
 /// Steps between the least and the greatest value of a choice, in thousandths.
 const TENDENCY_STEPS: [u64; 9] = [0, 125, 250, 375, 500, 625, 750, 875, 1_000];
 
@@ -233,7 +236,9 @@ impl Proof<'_> {
         let property = NetworkProperty::CollisionFree;
         let mut found = Vec::new();
         for (_, pairs) in all.pairs.into_iter().take(super::FINDINGS_MAX) {
-            let shown = pairs.iter().find_map(|pair| self.show(positions, pair));
+            let mut salts = [SALTS_MAX].into_iter().chain(std::iter::repeat(SALTS_FEW));
+            let mut show = |pair| self.show(positions, pair, salts.next().unwrap_or(SALTS_FEW));
+            let shown = pairs.iter().find_map(&mut show);
             let pair = &pairs[0];
             let (one, other) = pair.stations;
             let place = (self.name(one), pair.events.0.at, self.name(other), pair.events.1.at);
@@ -259,7 +264,12 @@ impl Proof<'_> {
     }
 
     /// An execution in which a pair meets.
-    fn show(&self, positions: &Positions, pair: &Pair) -> Option<Box<ProofCounterexample>> {
+    fn show(
+        &self,
+        positions: &Positions,
+        pair: &Pair,
+        salts: u32,
+    ) -> Option<Box<ProofCounterexample>> {
         let is_met = |replay: &Replay, incident: &ReplayIncident| {
             let ReplayIncident::Overlap { first, second, .. } = *incident else { return false };
             let of = |index: usize| (replay.frames[index].station, replay.frames[index].address);
@@ -274,14 +284,14 @@ impl Proof<'_> {
         // What is in the middle of all that meets is the least likely to miss.
         let meets: Vec<(u64, u64)> = meets.collect();
         let middle = meets.get(meets.len() / 2).copied()?;
-        for tendency in [middle, meets[0], meets[meets.len() - 1]] {
+        let extremes = [meets[0], meets[meets.len() - 1]];
+        let attempts = (0..salts).map(|salt| (middle, salt));
+        let attempts = attempts.chain(extremes.into_iter().flat_map(|it| [(it, 0), (it, 1)]));
+        let round = pair.round as u32 + u32::from(pair.later);
+        attempts.into_iter().find_map(|(tendency, salt)| {
             let choices = self.choices(positions, pair, tendency);
-            let round = pair.round as u32 + u32::from(pair.later);
-            if let Some(shown) = witness(self.network, choices, round, is_met) {
-                return Some(shown);
-            }
-        }
-        None
+            witness(self.network, ReplayChoices { salt, ..choices }, round, is_met)
+        })
     }
 
     fn choices(&self, positions: &Positions, pair: &Pair, tendency: (u64, u64)) -> ReplayChoices {
@@ -289,6 +299,7 @@ impl Proof<'_> {
         let master = positions.master;
         let limit = self.network.resources[pair.resource].drift_ppb_max;
         choices.resource_drift_ppb[pair.resource] = i64::from(limit);
+        choices.choose_words(&pair.facts, pair.round as u32 + u32::from(pair.later));
         let of = |station: usize, node: u32| decisions(&self.rounds.stations[station].nodes, node);
         // The master's round may not contradict what the others have seen.
         let ends = &self.rounds.stations[master].rounds.get(pair.round).ends;

@@ -38,7 +38,7 @@ pub use network::{
 pub use paths::{ROUND_CYCLES_MAX, STEPS_MAX};
 pub use rounds::ROUNDS_MAX;
 pub use time::Attoseconds;
-pub use witness::{GuardOutcome, ReplayChoices};
+pub use witness::{GuardOutcome, ReplayChoices, SentWord};
 
 use code::StationCode;
 use onbeat_model::codes::verification as codes;

@@ -684,7 +684,7 @@ impl<'a> PathFinder<'a> {
             _ => return free(),
         }
         let outcome = |is_true: bool| {
-            let key = (keys[0], RelationCode(relation as u8), keys[1]);
+            let key = (keys[0], RelationCode::of(relation), keys[1]);
             let facts = state.facts.with_pair(key, is_true)?;
             Some((is_true, PathState { facts, ..state.clone() }))
         };

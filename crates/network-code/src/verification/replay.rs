@@ -29,6 +29,8 @@ pub trait ReplayWorld {
     fn guard(&mut self, at: GuardPlace, evaluated: Option<bool>) -> bool;
     /// A word that an application has written, as `create` finds it; none leaves it open.
     fn written(&mut self, station: usize, buffer: u8, index: usize) -> Option<u32>;
+    /// A word of a frame that is sent in a round, where it is open.
+    fn sent(&mut self, message: MessageId, round: u32, index: usize) -> Option<u32>;
     /// Whether the frame that begins a round does not come to a station.
     fn loses(&mut self, station: usize, round: u32) -> bool;
 }

@@ -132,7 +132,7 @@ pub(super) fn follow(network: &NetworkModel, codes: &[StationCode]) -> NetworkRo
         let certain = certain(&result);
         let mut unknown = BTreeSet::new();
         let arrivals: Vec<Arrivals> = (0..codes.len())
-            .map(|station| arrivals(&positions, &result, codes, station, &certain, &mut unknown))
+            .map(|station| arrivals(&positions, &result, codes, station, &mut unknown))
             .collect();
         if last.as_ref() == Some(&(shapes(&arrivals), certain.clone())) {
             break;
@@ -315,7 +315,6 @@ fn arrivals(
     network: &NetworkRounds,
     codes: &[StationCode],
     station: usize,
-    certain: &BTreeSet<MessageId>,
     unknown: &mut BTreeSet<(usize, MessageId)>,
 ) -> Arrivals {
     let messages = &codes[station].messages;
@@ -338,8 +337,7 @@ fn arrivals(
     let mut items: Vec<RoundArrivals> = Vec::new();
     for round in 0..length {
         let windows = messages.iter().map(|message| {
-            let is_certain = certain.contains(message);
-            let windows = windows(positions, network, station, *message, round, is_certain);
+            let windows = windows(positions, network, station, *message, round);
             if windows.is_none() {
                 beyond.insert(*message);
             }
@@ -376,6 +374,21 @@ fn shortest(mut items: Vec<RoundArrivals>, mut repeats: usize) -> Arrivals {
     Lasso { items, repeats }
 }
 
+/// Whether exactly one station sends a message in a round, exactly once on each path.
+fn is_certain(network: &NetworkRounds, message: MessageId, round: usize) -> bool {
+    let paths = |of: &StationRounds| {
+        let has_rounds = !of.is_cut && !of.rounds.items.is_empty();
+        has_rounds.then(|| {
+            let paths = of.rounds.get(round);
+            let sends = paths.events.iter().any(|event| event.message == Some(message));
+            (sends, paths.always.contains(&message) && !paths.twice.contains(&message))
+        })
+    };
+    let mut senders = network.stations.iter().filter_map(paths).filter(|(sends, _)| *sends);
+    let (first, second) = (senders.next(), senders.next());
+    second.is_none() && first.is_some_and(|(_, is_once)| is_once)
+}
+
 /// When frames of a message may come to a station in a round; none where one may come in the next.
 fn windows(
     positions: &Positions,
@@ -383,48 +396,54 @@ fn windows(
     station: usize,
     message: MessageId,
     round: usize,
-    is_certain: bool,
 ) -> Option<Vec<ArrivalWindow>> {
-    let mut windows: Vec<ArrivalWindow> = Vec::new();
+    let is_certain = is_certain(network, message, round);
+    // With each window whether it is that of one offset.
+    let mut windows: Vec<(ArrivalWindow, bool)> = Vec::new();
     for (sender, of) in network.stations.iter().enumerate() {
         if sender == station || of.rounds.items.is_empty() {
             continue;
         }
-        let mut last = None;
-        let events = &of.rounds.get(round).events;
-        for event in events.iter().filter(|event| event.message == Some(message)) {
-            if last == Some(event.offset) && !is_certain {
-                // Another path that sends at the same instant.
-                continue;
-            }
-            last = Some(event.offset);
+        let paths = of.rounds.get(round);
+        let own = windows.len();
+        for event in paths.events.iter().filter(|event| event.message == Some(message)) {
             let Some((earliest, latest)) = positions.arrival(sender, event, station) else {
                 continue;
             };
-            windows.push(ArrivalWindow {
-                earliest,
-                latest,
-                is_certain: false,
-                sender: (sender, event.node),
-            });
+            match windows[own..].last_mut() {
+                // Other paths that send at the same instant, or another one: one path sends once.
+                Some((last, _)) if (last.earliest, last.latest) == (earliest, latest) => {}
+                Some((last, is_one)) if !paths.twice.contains(&message) => {
+                    last.earliest = last.earliest.min(earliest);
+                    last.latest = last.latest.max(latest);
+                    *is_one = false;
+                }
+                _ => {
+                    let sender = (sender, event.node);
+                    let window = ArrivalWindow { earliest, latest, is_certain, sender };
+                    windows.push((window, true));
+                }
+            }
         }
     }
-    windows.sort_by_key(|window| (window.earliest, window.latest));
-    let mut merged: Vec<ArrivalWindow> = Vec::new();
-    for window in windows {
+    windows.sort_by_key(|(window, _)| (window.earliest, window.latest));
+    let mut merged: Vec<(ArrivalWindow, bool)> = Vec::new();
+    for (window, is_one) in windows {
         match merged.last_mut() {
-            // Frames of two stations would collide if both came: at most one is sent. One that is
-            // sent once comes once.
-            Some(last)
-                if is_certain
-                    || (last.latest >= window.earliest && last.sender.0 != window.sender.0) =>
+            // Frames of two stations would collide if both came: at most one is sent.
+            Some((last, last_is_one))
+                if is_one
+                    && *last_is_one
+                    && last.latest >= window.earliest
+                    && last.sender.0 != window.sender.0 =>
             {
                 last.latest = last.latest.max(window.latest);
+                *last_is_one = false;
             }
-            _ => merged.push(window),
+            _ => merged.push((window, is_one)),
         }
     }
-    merged.iter_mut().for_each(|window| window.is_certain = is_certain);
+    let merged: Vec<ArrivalWindow> = merged.into_iter().map(|(window, _)| window).collect();
     let end = positions.earliest_end(station, round);
     merged.iter().all(|window| window.latest < end).then_some(merged)
 }

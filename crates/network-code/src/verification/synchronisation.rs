@@ -177,8 +177,8 @@ impl Proof<'_> {
             let (min, max) = (reach.delay_min_ns, reach.delay_max_ns);
             choices.delay_ns[index] = if is_missed { (max, min) } else { (min, max) };
         }
-        let joined = end.facts.joined(0, &next.facts).unwrap_or_else(Facts::default);
-        debug_assert!(joined.joined(0, &end.facts).is_some());
+        let facts: Facts = end.facts.joined(0, &next.facts).unwrap_or_default();
+        choices.choose_words(&facts, round);
         for (of, node) in [(station, end.node), (master, next.node)] {
             choices.guards[of] = decisions(&self.rounds.stations[of].nodes, node);
         }

@@ -2,7 +2,7 @@
 //! each other if no value of a word that both stations hold makes both.
 
 use onbeat_runtime::network_code::instruction::{MessageId, Relation};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a word is from. `Value` is one word for all stations: that of the frame of a message which
 /// is sent exactly once in each round, so many rounds ago.
@@ -94,7 +94,35 @@ pub(super) struct Facts {
 
 /// A relation that has an order, for keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct RelationCode(pub(super) u8);
+pub(super) enum RelationCode {
+    Equal,
+    Less,
+    AtMost,
+    Below,
+    NotAbove,
+}
+
+impl RelationCode {
+    pub(super) fn of(relation: Relation) -> Self {
+        match relation {
+            Relation::Equal => Self::Equal,
+            Relation::Less => Self::Less,
+            Relation::AtMost => Self::AtMost,
+            Relation::Below => Self::Below,
+            Relation::NotAbove => Self::NotAbove,
+        }
+    }
+
+    fn relation(self) -> Relation {
+        match self {
+            Self::Equal => Relation::Equal,
+            Self::Less => Relation::Less,
+            Self::AtMost => Relation::AtMost,
+            Self::Below => Relation::Below,
+            Self::NotAbove => Relation::NotAbove,
+        }
+    }
+}
 
 impl Facts {
     /// The values that a word may still have.
@@ -176,6 +204,38 @@ impl Facts {
             }
         }
         Some(all)
+    }
+
+    /// Values of words that make all of it so: message, rounds ago, index, value. Comparisons of
+    /// two words are met where ends of their ranges meet them.
+    pub(super) fn values(&self) -> Vec<(MessageId, u8, u8, u32)> {
+        let keys = self.pairs.iter().flat_map(|((left, _, right), _)| [*left, *right]);
+        let keys: BTreeSet<SourceWord> =
+            self.words.iter().map(|(word, _)| *word).chain(keys).collect();
+        let may = |key: SourceWord| self.of(key).cloned().unwrap_or(vec![(0, u32::MAX)]);
+        let first = |key: &SourceWord| (*key, may(*key).first().map_or(0, |range| range.0));
+        let mut values: BTreeMap<SourceWord, u32> = keys.iter().map(first).collect();
+        let mut fixed = BTreeSet::new();
+        for ((left, relation, right), is_so) in &self.pairs {
+            let ends = |key: SourceWord| -> Vec<u32> {
+                if fixed.contains(&key) {
+                    return vec![values[&key]];
+                }
+                may(key).iter().flat_map(|range| [range.0, range.1]).collect()
+            };
+            let (one, other) = (ends(*left), ends(*right));
+            let all = one.iter().flat_map(|a| other.iter().map(move |b| (*a, *b)));
+            let mut fits = all.filter(|(a, b)| relation.relation().holds(*a, *b) == *is_so);
+            if let Some((a, b)) = fits.next() {
+                values.extend([(*left, a), (*right, b)]);
+                fixed.extend([*left, *right]);
+            }
+        }
+        let value = |(word, value): (SourceWord, u32)| match word.source {
+            WordSource::Value { message, age } => Some((message, age, word.index, value)),
+            WordSource::Local { .. } => None,
+        };
+        values.into_iter().filter_map(value).collect()
     }
 }
 

@@ -4,7 +4,8 @@ use super::findings::ProofCounterexample;
 use super::network::NetworkModel;
 use super::paths::{PathNode, ROOT};
 use super::replay::{GuardPlace, Replay, ReplayIncident, ReplayLimits, ReplayWorld, replay};
-use onbeat_runtime::network_code::instruction::Instruction;
+use super::values::Facts;
+use onbeat_runtime::network_code::instruction::{Instruction, MessageId};
 
 /// A round that is replayed has at least about so many cycles: its first frame.
 const SHORTEST_ROUND: u32 = 64;
@@ -22,6 +23,19 @@ pub struct GuardOutcome {
     pub is_taken: bool,
 }
 
+/// A word of a frame in an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentWord {
+    /// What is sent.
+    pub message: MessageId,
+    /// The sender's round.
+    pub round: u32,
+    /// Which word.
+    pub index: u8,
+    /// Its value.
+    pub value: u32,
+}
+
 /// All that the definition leaves open, for one execution. Pairs are values before the round
 /// [`ReplayChoices::turn`] and from it on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +50,13 @@ pub struct ReplayChoices {
     pub delay_ns: Vec<(u64, u64)>,
     /// From which round on the second values of pairs hold.
     pub turn: u32,
-    /// The outcomes of the guards of each station, in order. Behind them an open one is false.
+    /// The outcomes of the guards of each station, in order.
     pub guards: Vec<Vec<GuardOutcome>>,
+    /// Words of frames that guards of several stations look at. Others are decided by the first
+    /// guard that does.
+    pub words: Vec<SentWord>,
+    /// What open conditions are besides: all false for 0, all true for 1, else either.
+    pub salt: u32,
     /// A station to which the beginnings of rounds do not come, and from which one on.
     pub lost: Option<(usize, u32)>,
 }
@@ -53,7 +72,31 @@ impl ReplayChoices {
             delay_ns: network.reaches.iter().map(least).collect(),
             turn: u32::MAX,
             guards: vec![Vec::new(); network.stations.len()],
+            words: Vec::new(),
+            salt: 0,
             lost: None,
+        }
+    }
+
+    /// Chooses words by which facts are true in a round.
+    pub(super) fn choose_words(&mut self, facts: &Facts, round: u32) {
+        let word = |(message, age, index, value): (MessageId, u8, u8, u32)| {
+            let round = round.checked_sub(u32::from(age))?;
+            Some(SentWord { message, round, index, value })
+        };
+        self.words = facts.values().into_iter().filter_map(word).collect();
+    }
+
+    /// The same with the phases and delays of another one from a round on.
+    pub(super) fn turning(&self, other: &Self, turn: u32) -> Self {
+        let pairs = |of: &[(u64, u64)], then: &[(u64, u64)]| {
+            of.iter().zip(then).map(|(of, then)| (of.0, then.1)).collect()
+        };
+        Self {
+            phase_ns: pairs(&self.phase_ns, &other.phase_ns),
+            delay_ns: pairs(&self.delay_ns, &other.delay_ns),
+            turn,
+            ..self.clone()
         }
     }
 
@@ -61,6 +104,19 @@ impl ReplayChoices {
     pub fn replay(&self, network: &NetworkModel, rounds: u32) -> Replay {
         let mut world = Scripted { choices: self, next: vec![0; network.stations.len()] };
         replay(network, &mut world, ReplayLimits { rounds, keeps_steps: true })
+    }
+
+    /// An open condition.
+    fn salted(&self, at: GuardPlace) -> bool {
+        if self.salt < 2 {
+            return self.salt == 1;
+        }
+        let parts = [self.salt, at.station as u32, at.round, at.address as u32];
+        let mixed = parts.into_iter().fold(0_u32, |mixed, part| {
+            let mixed = (mixed ^ part).wrapping_mul(0x9e37_79b1);
+            mixed ^ mixed >> 15
+        });
+        mixed & 1 == 1
     }
 
     fn pair<T: Copy>(&self, pair: (T, T), round: u32) -> T {
@@ -109,12 +165,19 @@ impl ReplayWorld for Scripted<'_> {
         self.next[at.station] += 1;
         let chosen = self.choices.guards[at.station].get(next);
         let chosen = chosen.filter(|chosen| chosen.address == at.address);
-        let chosen = chosen.is_some_and(|chosen| chosen.is_taken != at.negated);
-        evaluated.unwrap_or(chosen)
+        let chosen = chosen.map(|chosen| chosen.is_taken != at.negated);
+        evaluated.or(chosen).unwrap_or_else(|| self.choices.salted(at))
     }
 
     fn written(&mut self, _: usize, _: u8, _: usize) -> Option<u32> {
         None
+    }
+
+    fn sent(&mut self, message: MessageId, round: u32, index: usize) -> Option<u32> {
+        let is_it = |word: &&SentWord| {
+            (word.message, word.round, usize::from(word.index)) == (message, round, index)
+        };
+        self.choices.words.iter().find(is_it).map(|word| word.value)
     }
 
     fn loses(&mut self, station: usize, round: u32) -> bool {

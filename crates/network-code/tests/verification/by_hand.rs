@@ -397,3 +397,65 @@ fn an_inconsistent_model_is_unknown() {
     let unknown = |it: &NetworkProperty| verification.of(*it).verdict == ProofVerdict::Unknown;
     assert!(NetworkProperty::ALL.iter().all(unknown));
 }
+
+/// A system that violates each property, in order.
+fn violating() -> [NetworkModel; 9] {
+    let of = |slave: &Code| network(&[&master(), slave]);
+    let empty = slave(4_000, |code| {
+        code.message(1, 4).send(1);
+    });
+    let mut off = Code::default();
+    off.label("top").sync_slave(2 * ROUND);
+    let late = slave(4_000, |code| {
+        let input = code.input(374);
+        code.message(1, 374);
+        (0..9).for_each(|_| {
+            code.receive(1, input);
+        });
+    });
+    let mut loud = Code::default();
+    let buffer = loud.output(4);
+    loud.message(1, 4).label("top").sync_slave(2 * ROUND).wait("slot", 4_000);
+    loud.create(buffer).send(1).goto("top");
+    let mut twice = Code::default();
+    let buffer = twice.output(4);
+    twice.message(1, 4).label("top").sync_slave(2 * ROUND);
+    twice.branch(when(Condition::SyncTimeout), "top").wait("one", 4_000).create(buffer).send(1);
+    twice.wait("two", 4_000).create(buffer).send(1).goto("top");
+    let listener = slave(12_000, |code| {
+        let input = code.input(4);
+        code.message(1, 4).receive(1, input);
+    });
+    let mut dead = sender(4_000, 1, 4);
+    dead.label("never").goto("never2").label("never2").goto("top");
+    let mut crowded = of(&sender(4_000, 1, 10));
+    crowded.resources[0].best_effort_octets = Some(60_000);
+    [
+        of(&off),
+        network(&[&master(), &sender(4_000, 1, 10), &sender(4_060, 2, 10)]),
+        of(&empty),
+        of(&late),
+        network(&[&master(), &twice, &listener]),
+        of(&master()),
+        of(&loud),
+        of(&dead),
+        crowded,
+    ]
+}
+
+#[test]
+fn each_property_has_each_verdict() {
+    use std::collections::BTreeSet;
+    let mut seen = BTreeSet::new();
+    let mut inconsistent = network(&[&master(), &sender(4_000, 1, 4)]);
+    seen.extend(verify(&inconsistent).properties.iter().map(|it| (it.property, it.verdict)));
+    inconsistent.stations[0].drift_ppb_max = u32::MAX;
+    seen.extend(verify(&inconsistent).properties.iter().map(|it| (it.property, it.verdict)));
+    for (property, network) in NetworkProperty::ALL.into_iter().zip(violating()) {
+        let verification = expect(&network, property, ProofVerdict::Violated);
+        seen.extend(verification.properties.iter().map(|it| (it.property, it.verdict)));
+    }
+    let verdicts = [ProofVerdict::Proven, ProofVerdict::Violated, ProofVerdict::Unknown];
+    let all = NetworkProperty::ALL.into_iter().flat_map(|it| verdicts.map(|verdict| (it, verdict)));
+    assert_eq!(seen, all.collect());
+}

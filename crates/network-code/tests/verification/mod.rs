@@ -2,3 +2,7 @@
 
 mod builder;
 mod by_hand;
+mod mutants;
+mod plan;
+mod random;
+mod size;

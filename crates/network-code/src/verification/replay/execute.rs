@@ -151,6 +151,15 @@ impl<W: ReplayWorld> Player<'_, W> {
         if !is_synchronised {
             self.incident(ReplayIncident::Unsynchronised { station, address });
         }
+        let round = self.machines[station].round;
+        for (index, word) in words.iter().enumerate() {
+            let may = &mut self.words[*word];
+            if let Some(value) = self.world.sent(message, round, index)
+                && may.iter().any(|range| (range.0..=range.1).contains(&value))
+            {
+                *may = vec![(value, value)];
+            }
+        }
         self.transmit(station, Some((message, words)), address, begin);
         Ok(())
     }
