@@ -31,6 +31,8 @@ pub trait ReplayWorld {
     fn written(&mut self, station: usize, buffer: u8, index: usize) -> Option<u32>;
     /// A word of a frame that is sent in a round, where it is open.
     fn sent(&mut self, message: MessageId, round: u32, index: usize) -> Option<u32>;
+    /// Which of so many pairs of values two open words get that a guard compares: below `of`.
+    fn pick(&mut self, of: usize) -> usize;
     /// Whether the frame that begins a round does not come to a station.
     fn loses(&mut self, station: usize, round: u32) -> bool;
 }

@@ -180,6 +180,10 @@ impl ReplayWorld for Scripted<'_> {
         self.choices.words.iter().find(is_it).map(|word| word.value)
     }
 
+    fn pick(&mut self, of: usize) -> usize {
+        self.choices.salt as usize % of
+    }
+
     fn loses(&mut self, station: usize, round: u32) -> bool {
         self.choices.lost.is_some_and(|(of, from)| of == station && round >= from)
     }

@@ -75,6 +75,10 @@ impl ReplayWorld for RandomWorld<'_> {
         None
     }
 
+    fn pick(&mut self, _: usize) -> usize {
+        0
+    }
+
     fn loses(&mut self, _: usize, round: u32) -> bool {
         self.loses && round > 0 && self.dice.one_in(4)
     }
@@ -194,6 +198,10 @@ impl ReplayWorld for ExactWorld<'_> {
 
     fn sent(&mut self, _: MessageId, _: u32, _: usize) -> Option<u32> {
         None
+    }
+
+    fn pick(&mut self, _: usize) -> usize {
+        0
     }
 
     fn loses(&mut self, _: usize, _: u32) -> bool {

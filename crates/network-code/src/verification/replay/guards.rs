@@ -85,15 +85,16 @@ impl<W: ReplayWorld> Player<'_, W> {
             .flat_map(|a| ends(&self.words[right]).into_iter().map(move |b| (a, b)))
             .filter(|(a, b)| left != right || a == b)
             .collect();
-        let find = |is_true: bool| {
-            let is_so = |pair: &&(u32, u32)| relation.holds(pair.0, pair.1) == is_true;
-            pairs.iter().find(is_so).copied()
-        };
-        let (so, not) = (find(true), find(false));
-        let evaluated = (so.is_none() || not.is_none()).then_some(so.is_some());
+        let (so, not): (Vec<_>, Vec<_>) =
+            pairs.into_iter().partition(|(a, b)| relation.holds(*a, *b));
+        let evaluated = (so.is_empty() || not.is_empty()).then_some(!so.is_empty());
         let is_true = self.world.guard(place, evaluated);
         let is_true = evaluated.unwrap_or(is_true);
-        if let Some((a, b)) = if is_true { so } else { not } {
+        let fits = if is_true { so } else { not };
+        if !fits.is_empty()
+            && let Some((a, b)) = fits.get(self.world.pick(fits.len()))
+        {
+            let (a, b) = (*a, *b);
             self.words[left] = vec![(a, a)];
             self.words[right] = vec![(b, b)];
         }
