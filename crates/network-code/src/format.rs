@@ -107,9 +107,9 @@ fn spaced(lexemes: &[Lexeme], words: &[&str]) -> String {
     line
 }
 
+/// Whether a value ends here. Behind `]` none continues.
 fn is_operand(kind: LexemeKind) -> bool {
-    let closes = matches!(kind, LexemeKind::Sign(b')' | b']'));
-    closes || matches!(kind, LexemeKind::Word | LexemeKind::Number(_) | LexemeKind::Text)
+    matches!(kind, LexemeKind::Word | LexemeKind::Number(_) | LexemeKind::Sign(b')'))
 }
 
 /// Whether nothing is between two parts of a statement that begins with `first`.

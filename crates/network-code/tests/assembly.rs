@@ -266,6 +266,44 @@ fn formulas_are_exact() {
 }
 
 #[test]
+fn what_is_not_exact_is_told_with_both_nearest_values() {
+    for (formula, help) in [
+        ("7 / 2", "write 3 or 4"),
+        ("-7 / 2", "write -4 or -3"),
+        ("7 / -2", "write -4 or -3"),
+        ("-7 / -2", "write 3 or 4"),
+        ("1 us / 3", "write 333 ns or 334 ns"),
+        ("2 us / 1500 ns", "write 1 or 2"),
+    ] {
+        let text = format!("station a\nconst A = {formula}\nx: sync slave, 1 s\ngoto x\n");
+        let assembly = assemble("x.nc", &text, AssemblyOptions::default());
+        let found = assembly.diagnostics.iter().map(|d| (d.code, &*d.help));
+        assert_eq!(found.collect::<Vec<_>>(), [(codes::REMAINDER, help)], "{formula}");
+    }
+    let text = "station a\nx: sync slave, 1 us + 3 ns\ngoto x\n";
+    let assembly = assemble("x.nc", text, AssemblyOptions::default());
+    let found = assembly.diagnostics.iter().map(|d| (d.code, &*d.help));
+    assert_eq!(found.collect::<Vec<_>>(), [(codes::FRACTION, "write 1000 ns or 1008 ns")]);
+}
+
+#[test]
+fn a_name_behind_an_operator_is_no_part_of_it() {
+    let text = "station a\nconst u = 2\nconst upper = 3\noutput b[1]\nx: sync slave, 1 s\n\
+                branch b[0] <upper, x\nbranch b[0] < u, x\nbranch b[0]<u u, x\ngoto x\n";
+    let program = program(text);
+    let condition = |at: usize| match Instruction::decode(program.words[at]) {
+        Ok(Instruction::Branch { guard: Guard { condition, .. }, .. }) => condition,
+        other => panic!("{other:?}"),
+    };
+    let word = BufferWord { buffer: BufferId(0), index: 0 };
+    for (at, relation, value) in
+        [(1, Relation::Less, 3), (2, Relation::Less, 2), (3, Relation::Below, 2)]
+    {
+        assert_eq!(condition(at), Condition::Immediate { word, relation, value });
+    }
+}
+
+#[test]
 fn good_programs_are_assembled_without_a_word() {
     let paths = texts("good");
     assert!(paths.len() >= 4, "{}", paths.len());
@@ -360,7 +398,7 @@ fn control_is_followed_as_guards_allow() {
     for text in fine {
         assert_eq!(flow(text), [], "{text}");
     }
-    let wrong: [(&str, &[(&str, usize)]); 12] = [
+    let wrong: [(&str, &[(&str, usize)]); 13] = [
         ("x: future x, 1 ms; branch flag(0), y; nop; y: future x, 2 ms; halt", &[("OB6044", 4)]),
         ("future y, 1 ms; halt; y: halt", &[("OB6043", 3)]),
         ("x: sync master; branch flag(0), x; halt", &[("OB6043", 3)]),
@@ -370,6 +408,7 @@ fn control_is_followed_as_guards_allow() {
         ("x: sync master; nop; branch not always, x", &[("OB6045", 3)]),
         ("x: sync master; goto x; nop; nop; goto x", &[("OB6056", 3)]),
         ("x: sync master; goto y; nop; y: goto x; nop; goto x", &[("OB6056", 3), ("OB6056", 5)]),
+        ("x: sync master; branch not always, y; goto x; y: goto x", &[("OB6056", 4)]),
         ("x: goto x", &[("OB6047", 1)]),
         ("x: branch flag(0), x; y: sync master; goto y", &[("OB6047", 1)]),
         // One path does not wait.
