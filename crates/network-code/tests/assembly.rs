@@ -113,6 +113,11 @@ fn limits_are_enforced() {
     let many = found(&"x\n".repeat(TEXT_OCTETS / 2));
     assert_eq!(many.len(), 1_001);
     assert!(many.contains(&codes::TOO_MANY_ERRORS));
+    let unused: String = (0..2_000).map(|i| format!("const N{i} = 1\n")).collect();
+    let unused = format!("station a\n{unused}x: sync slave, 1 s\ngoto x\n");
+    let assembly = assemble("x.nc", &unused, AssemblyOptions::default());
+    assert_eq!(assembly.diagnostics.len(), 1_001);
+    assert!(assembly.program.is_some(), "these are warnings");
     for (declaration, least) in [("const N{} = 1\n", 4_097), ("message m{} = 1[1]\n", 257)] {
         let some = |count: usize| -> String {
             (0..count).map(|i| declaration.replace("{}", &i.to_string())).collect()

@@ -26,17 +26,14 @@ impl Findings {
             self.all.push(finding);
             return;
         }
+        // Warnings are found last, so no error is left out behind them.
         if !self.more {
             self.more = true;
-            let mut last = finding.clone();
+            let mut last = finding;
             last.code = codes::TOO_MANY_ERRORS;
             last.message = format!("the text has more than {FINDINGS_MAX} errors and warnings");
             last.related.clear();
             self.all.push(last.help("correct the first ones"));
-        }
-        // An error that is not kept is one all the same.
-        if let Some(last) = self.all.last_mut().filter(|_| finding.severity == Severity::Error) {
-            last.severity = Severity::Error;
         }
     }
 
