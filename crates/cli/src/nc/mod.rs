@@ -18,7 +18,7 @@ use onbeat_model::diagnostic::{Diagnostic, Severity};
 use onbeat_network_code::assembly::{AssemblyOptions, assemble};
 use onbeat_runtime::network_code::image::{self, IMAGE_OCTETS, ImageError};
 use onbeat_runtime::network_code::program::StationProgram;
-use run::RunArguments;
+use run::StationArguments;
 use std::path::Path;
 
 #[derive(Debug, Subcommand)]
@@ -55,7 +55,7 @@ nothing is written, and the exit code is 1 if a file has another layout.")]
 Needs the right to open packet sockets (CAP_NET_RAW). Writes the number of the round into every word
 of its output buffers. At the end it prints what it counted, and how late its frames were handed to
 the kernel (docs/network-code.md). Exits with 4 if the program ended in a trap.")]
-    Run(RunArguments),
+    Run(StationArguments),
 }
 
 /// Does what is asked for.

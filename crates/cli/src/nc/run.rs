@@ -24,7 +24,7 @@ const LOOK_AGAIN: Span = Span::from_ms(50);
 const SLOT_ERRORS: usize = 4_000_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct RunArguments {
+pub(crate) struct StationArguments {
     /// Program: a text, or what `onbeat nc asm` made of it
     program: PathBuf,
     /// Interface that the station is on
@@ -34,7 +34,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
     /// How late a frame may be handed to the kernel; a later one is not sent
-    #[arg(long, value_name = "TIME", default_value = "500us", value_parser = crate::arguments::duration)]
+    #[arg(long, value_name = "TIME", default_value = "500us",
+          value_parser = crate::arguments::duration)]
     late_limit: Span,
     /// Processor for the station [default: any]
     #[arg(long, value_name = "N")]
@@ -58,7 +59,7 @@ struct Ended {
 }
 
 /// Executes the program.
-pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &StationArguments) -> anyhow::Result<Exit> {
     let program = super::load(&arguments.program)?;
     let ended = match arguments.cpu {
         Some(cpu) => {
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     })
 }
 
-fn execute(arguments: &RunArguments, program: StationProgram) -> anyhow::Result<Ended> {
+fn execute(arguments: &StationArguments, program: StationProgram) -> anyhow::Result<Ended> {
     let interrupted = interrupted()?;
     let outputs: Vec<(BufferId, usize)> = program
         .buffers
