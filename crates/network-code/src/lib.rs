@@ -12,4 +12,5 @@ pub mod assembly;
 pub mod disassembly;
 pub mod format;
 pub mod interpreter;
+pub mod topology;
 pub mod verification;

@@ -8,6 +8,7 @@
 //! simulation::Results, federation::FederationResults, measurement::Measurement,
 //! compare::Comparison, segments::Measured ─→ a table, a page
 //! Study ─→ timing::{html, svg, dot, json, table}
+//! Lanes ─→ lanes::svg
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
@@ -18,6 +19,7 @@ mod csv;
 pub mod federation;
 pub mod gates;
 pub mod grid;
+pub mod lanes;
 pub mod measurement;
 mod page;
 pub mod plan;

@@ -4,6 +4,7 @@ mod assemble;
 mod disassemble;
 mod format;
 mod run;
+mod verify;
 
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
@@ -20,6 +21,7 @@ use onbeat_runtime::network_code::image::{self, IMAGE_OCTETS, ImageError};
 use onbeat_runtime::network_code::program::StationProgram;
 use run::StationArguments;
 use std::path::Path;
+use verify::VerifyArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NcVerb {
@@ -56,6 +58,15 @@ Needs the right to open packet sockets (CAP_NET_RAW). Writes the number of the r
 of its output buffers. At the end it prints what it counted, and how late its frames were handed to
 the kernel (docs/network-code.md). Exits with 4 if the program ended in a trap.")]
     Run(StationArguments),
+    /// Proves that the programs of a network keep apart and keep their times
+    #[command(after_help = "Examples:
+  onbeat nc verify cell controller.nc sensor.nc
+  onbeat nc verify cell/system.toml *.nc --drift-ppm 50 --best-effort 0
+  onbeat nc verify cell *.nc --svg counterexample.svg --json
+
+Exits with 0 if every property is proven, with 1 if one is violated: then an execution is shown that
+violates it. Exits with 6 if one is unknown (docs/network-code.md#verification).")]
+    Verify(VerifyArguments),
 }
 
 /// Does what is asked for.
@@ -65,6 +76,7 @@ pub(crate) fn nc(what: &NcVerb) -> anyhow::Result<Exit> {
         NcVerb::Dis(arguments) => disassemble::disassemble(arguments),
         NcVerb::Fmt(arguments) => format::format(arguments),
         NcVerb::Run(arguments) => run::run(arguments),
+        NcVerb::Verify(arguments) => verify::verify(arguments),
     }
 }
 

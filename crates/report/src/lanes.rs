@@ -1,0 +1,154 @@
+//! What several parties do over time, one lane each: a picture.
+
+use crate::page::environment;
+use minijinja::context;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("../assets/lanes.svg");
+const WIDTH: i32 = 1_000;
+const LEFT: i32 = 190;
+const RIGHT: i32 = 12;
+const TOP: i32 = 50;
+const LANE_HEIGHT: i32 = 30;
+const FOOT: i32 = 26;
+/// The most characters of a name that fit beside its lane.
+const NAME_MAX: usize = 24;
+/// About how many marks the axis has.
+const TICKS: i64 = 6;
+
+/// What is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// What it shows.
+    pub title: String,
+    /// From when, in ns.
+    pub from_ns: i64,
+    /// Until when.
+    pub to_ns: i64,
+    /// From the top.
+    pub lanes: Vec<TimeLane>,
+}
+
+/// A lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeLane {
+    /// Whose it is.
+    pub name: String,
+    /// What is on it.
+    pub marks: Vec<LaneMark>,
+}
+
+/// An instant or a stretch on a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneMark {
+    /// When it begins.
+    pub begin_ns: i64,
+    /// When it ends; the same for an instant.
+    pub end_ns: i64,
+    /// What it is: shown where one points at it.
+    pub label: String,
+}
+
+#[derive(Serialize)]
+struct LaneView {
+    name: String,
+    y: i32,
+    marks: Vec<MarkView>,
+}
+
+#[derive(Serialize)]
+struct MarkView {
+    x: i32,
+    width: i32,
+    is_frame: bool,
+    label: String,
+}
+
+#[derive(Serialize)]
+struct TickView {
+    x: i32,
+    label: String,
+}
+
+/// The picture: one self-contained SVG. What is outside the shown time is left out.
+pub fn svg(lanes: &Lanes) -> String {
+    let mut environment = environment();
+    environment.add_template("lanes", TEMPLATE).expect("the picture's template is well-formed");
+    let template = environment.get_template("lanes").expect("it was added just now");
+    let height = TOP + LANE_HEIGHT * lanes.lanes.len() as i32 + FOOT;
+    let rows = lanes.lanes.iter().enumerate();
+    let rows: Vec<LaneView> = rows.map(|(at, lane)| view(lanes, at as i32, lane)).collect();
+    let view = context! {
+        title => lanes.title.clone(), width => WIDTH, height => height, left => LEFT,
+        lanes => Serde(rows), ticks => Serde(ticks(lanes)),
+    };
+    template.render(view).expect("the template names what the view has")
+}
+
+fn x(lanes: &Lanes, ns: i64) -> i32 {
+    let room = i128::from(WIDTH - LEFT - RIGHT);
+    let length = i128::from((lanes.to_ns - lanes.from_ns).max(1));
+    let at = i128::from(ns - lanes.from_ns).clamp(0, length);
+    LEFT + (at * room / length) as i32
+}
+
+fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
+    let is_shown = |mark: &&LaneMark| mark.end_ns >= lanes.from_ns && mark.begin_ns <= lanes.to_ns;
+    let mark = |mark: &LaneMark| {
+        let [begin, end] = [mark.begin_ns, mark.end_ns].map(|ns| x(lanes, ns));
+        let is_frame = mark.end_ns > mark.begin_ns;
+        let label = format!("{} to {} ns: {}", mark.begin_ns, mark.end_ns, mark.label);
+        MarkView { x: begin, width: (end - begin).max(2), is_frame, label }
+    };
+    LaneView {
+        name: lane.name.chars().take(NAME_MAX).collect(),
+        y: TOP + LANE_HEIGHT * at,
+        marks: lane.marks.iter().filter(is_shown).map(mark).collect(),
+    }
+}
+
+/// Marks at round instants.
+fn ticks(lanes: &Lanes) -> Vec<TickView> {
+    let length = (lanes.to_ns - lanes.from_ns).max(1);
+    let mut step = 1;
+    for factor in [2, 5, 2].into_iter().cycle() {
+        if length / step <= TICKS || step > i64::MAX / 5 {
+            break;
+        }
+        // 1, 2, 10, 20, 100, …: the first of these that leaves few enough.
+        step *= factor;
+    }
+    let first = lanes.from_ns.div_euclid(step) + 1;
+    let last = lanes.to_ns.div_euclid(step);
+    (first..=last)
+        .map(|at| TickView { x: x(lanes, at * step), label: instant(at * step) })
+        .collect()
+}
+
+fn instant(ns: i64) -> String {
+    if ns % 1_000 == 0 { format!("{} µs", ns / 1_000) } else { format!("{ns} ns") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_where_their_times_are_and_what_is_outside_is_left_out() {
+        let mark = |begin_ns, end_ns| LaneMark { begin_ns, end_ns, label: "a <b>".to_owned() };
+        let lane = TimeLane {
+            name: "left & right".to_owned(),
+            marks: vec![mark(1_000, 3_000), mark(4_000, 4_000), mark(9_000, 9_500)],
+        };
+        let lanes =
+            Lanes { title: "t".to_owned(), from_ns: 1_000, to_ns: 5_000, lanes: vec![lane] };
+        let drawn = svg(&lanes);
+        // 798 units of 4 µs: 2 µs are 399, and 3 µs behind the left are 598.
+        assert!(drawn.contains("x=\"190\" y=\"41\" width=\"399\""), "{drawn}");
+        assert!(drawn.contains("x1=\"788\" y1=\"42\" x2=\"788\""), "{drawn}");
+        assert!(drawn.contains("left &amp; right") && !drawn.contains("<b>"), "{drawn}");
+        assert_eq!(drawn.matches("<title>").count(), 2, "{drawn}");
+        assert!(drawn.contains(">2 µs<") && drawn.contains(">4 µs<"), "{drawn}");
+    }
+}
