@@ -4,12 +4,12 @@ use super::Proof;
 use super::checks::{doubt, doubt_at, violation};
 use super::findings::{NetworkProperty, ProofCounterexample};
 use super::network::{NetworkModel, Reach};
-use super::paths::SendEvent;
+use super::paths::{RoundEnd, SendEvent};
 use super::positions::Positions;
 use super::replay::{Replay, ReplayIncident};
 use super::rounds::together;
 use super::time::{Attoseconds, Span};
-use super::values::Facts;
+use super::values::{Facts, LookedAt};
 use super::witness::{ReplayChoices, decisions, witness};
 use onbeat_runtime::network_code::timing::{CYCLE_NS, SYNC_RESUME};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,10 +22,10 @@ const SALTS_FEW: u32 = 8;
 /// Steps between the least and the greatest value of a choice, in thousandths.
 const TENDENCY_STEPS: [u64; 9] = [0, 125, 250, 375, 500, 625, 750, 875, 1_000];
 
-/// Two frames that may meet.
-struct Pair<'a> {
+/// Where two frames may meet.
+#[derive(Clone, Copy)]
+struct Place {
     stations: (usize, usize),
-    events: (&'a SendEvent, &'a SendEvent),
     /// Of the first; the second is so many rounds later.
     round: usize,
     later: u8,
@@ -33,6 +33,12 @@ struct Pair<'a> {
     length: i64,
     resource: usize,
     reaches: (usize, usize),
+}
+
+/// Two frames that may meet.
+struct Pair<'a> {
+    place: Place,
+    events: (&'a SendEvent, &'a SendEvent),
     facts: Facts,
 }
 
@@ -94,12 +100,20 @@ impl Proof<'_> {
                     if empty(one) || empty(other) {
                         continue;
                     }
-                    for (pair, later) in [((one, other), 0), ((one, other), 1), ((other, one), 1)] {
+                    let ends = &self.rounds.stations[positions.master].rounds.get(round).ends;
+                    let lengths: BTreeSet<i64> =
+                        ends.iter().map(|end| positions.length(end)).collect();
+                    let mut all = vec![((one, other), 0, 0)];
+                    for length in lengths {
+                        all.extend([((one, other), 1, length), ((other, one), 1, length)]);
+                    }
+                    for (pair, later, length) in all {
                         let next = round + usize::from(later);
-                        let length = positions.lengths(round).0;
-                        let key = (pair, later, index(pair.0, round), index(pair.1, next), length);
+                        let of = (index(pair.0, round), index(pair.1, next));
+                        let key = (pair, later, length, of, index(positions.master, round));
                         if seen.insert(key) {
-                            pairs += self.compare(positions, pair, round, later, &mut possible);
+                            let rounds = (round, later);
+                            pairs += self.compare(positions, pair, rounds, length, &mut possible);
                         }
                     }
                 }
@@ -151,41 +165,86 @@ impl Proof<'_> {
         &'a self,
         positions: &Positions,
         (one, other): (usize, usize),
-        round: usize,
-        later: u8,
+        (round, later): (usize, u8),
+        length: i64,
         possible: &mut Candidates<'a>,
     ) -> usize {
-        let length = if later == 0 { 0 } else { positions.lengths(round).0 };
         // The master's own clock is exact with respect to its own next round.
         let shifts = if one == positions.master { (-length, 0) } else { (0, length) };
         let spans = |station: usize, round: usize, shift: i64| {
-            let events = self.rounds.stations[station].rounds.get(round).events.iter();
-            let span = move |event| Some((event, self.window(positions, event, station, shift)?));
-            events.filter_map(span).collect::<Vec<_>>()
+            let events = &self.rounds.stations[station].rounds.get(round).events;
+            // One instruction at one instant, in all the ways that lead there.
+            let same = |a: &SendEvent, b: &SendEvent| (a.at, a.offset) == (b.at, b.offset);
+            let spans = events.chunk_by(same).filter_map(|group| {
+                Some((group, self.window(positions, &group[0], station, shift)?))
+            });
+            spans.collect::<Vec<_>>()
         };
         let first = spans(one, round, shifts.0);
-        let second = spans(other, round + usize::from(later), shifts.1);
+        let mut second = spans(other, round + usize::from(later), shifts.1);
+        second.sort_by_key(|(_, span)| span.min);
+        let longest = second.iter().map(|(_, span)| span.max - span.min).max();
+        let longest = longest.unwrap_or_default();
+        let mut pairs = 0;
         for (a, near) in &first {
-            for (b, far) in &second {
-                if near.max <= far.min || far.max <= near.min {
+            let from = second.partition_point(|(_, far)| far.min + longest <= near.min);
+            for (b, far) in &second[from..] {
+                if near.max <= far.min {
+                    break;
+                }
+                pairs += 1;
+                if far.max <= near.min {
                     continue;
                 }
-                let resources = self.meeting(positions, (one, a), (other, b), shifts);
-                let Some((resource, reaches)) = resources else { continue };
-                let Some(facts) = a.facts.joined(later, &b.facts) else { continue };
-                possible.add(Pair {
-                    stations: (one, other),
-                    events: (a, b),
-                    round,
-                    later,
-                    length,
-                    resource,
-                    reaches,
-                    facts,
-                });
+                let stations = (one, other);
+                let resources = self.meeting(positions, (one, &a[0]), (other, &b[0]), shifts);
+                if let Some((resource, reaches)) = resources {
+                    let place = Place { stations, round, later, length, resource, reaches };
+                    pairs += self.join(positions, place, (a, b), possible);
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Adds all ways in which two instructions send at once: how many were compared.
+    fn join<'a>(
+        &self,
+        positions: &Positions,
+        place: Place,
+        (first, second): (&'a [SendEvent], &'a [SendEvent]),
+        possible: &mut Candidates<'a>,
+    ) -> usize {
+        let known = |events: &[SendEvent]| -> LookedAt {
+            events.iter().flat_map(|event| event.facts.keys()).collect()
+        };
+        let common: LookedAt = known(first).intersection(&known(second)).copied().collect();
+        // Frames that differ only in what the other station does not know are one.
+        let different = |events: &'a [SendEvent]| {
+            let mut seen = BTreeSet::new();
+            let facts = events.iter().map(|event| (event, event.facts.within(&common)));
+            facts.filter(|(_, facts)| seen.insert(facts.clone())).collect::<Vec<_>>()
+        };
+        let (first, second) = (different(first), different(second));
+        for (a, a_facts) in &first {
+            for (b, b_facts) in &second {
+                if a_facts.excludes(place.later, b_facts) {
+                    continue;
+                }
+                let Some(facts) = a.facts.joined(place.later, &b.facts) else { continue };
+                let pair = Pair { place, events: (a, b), facts };
+                if possible.has_room(&pair) && self.end(positions, &pair).is_some() {
+                    possible.add(pair);
+                }
             }
         }
         first.len() * second.len()
+    }
+
+    /// An end of the master's round with which a pair may be, if the round has one.
+    fn end(&self, positions: &Positions, pair: &Pair) -> Option<&RoundEnd> {
+        let ends = &self.rounds.stations[positions.master].rounds.get(pair.place.round).ends;
+        ends.iter().find(|end| fits(positions, pair, end))
     }
 
     /// When a frame may be anywhere.
@@ -240,10 +299,10 @@ impl Proof<'_> {
             let mut show = |pair| self.show(positions, pair, salts.next().unwrap_or(SALTS_FEW));
             let shown = pairs.iter().find_map(&mut show);
             let pair = &pairs[0];
-            let (one, other) = pair.stations;
+            let (one, other) = pair.place.stations;
             let place = (self.name(one), pair.events.0.at, self.name(other), pair.events.1.at);
-            let at = &self.network.resources[pair.resource].name;
-            let when = if pair.later == 0 { "" } else { " of the next round" };
+            let at = &self.network.resources[pair.place.resource].name;
+            let when = if pair.place.later == 0 { "" } else { " of the next round" };
             let message = format!(
                 "frames of `{}` (address {}) and `{}` (address {}{when}) meet at `{at}`",
                 place.0, place.1, place.2, place.3
@@ -273,7 +332,10 @@ impl Proof<'_> {
         let is_met = |replay: &Replay, incident: &ReplayIncident| {
             let ReplayIncident::Overlap { first, second, .. } = *incident else { return false };
             let of = |index: usize| (replay.frames[index].station, replay.frames[index].address);
-            let pairs = ((pair.stations.0, pair.events.0.at), (pair.stations.1, pair.events.1.at));
+            let pairs = (
+                (pair.place.stations.0, pair.events.0.at),
+                (pair.place.stations.1, pair.events.1.at),
+            );
             (of(first), of(second)) == pairs || (of(second), of(first)) == pairs
         };
         let tendencies = || {
@@ -287,7 +349,7 @@ impl Proof<'_> {
         let extremes = [meets[0], meets[meets.len() - 1]];
         let attempts = (0..salts).map(|salt| (middle, salt));
         let attempts = attempts.chain(extremes.into_iter().flat_map(|it| [(it, 0), (it, 1)]));
-        let round = pair.round as u32 + u32::from(pair.later);
+        let round = pair.place.round as u32 + u32::from(pair.place.later);
         attempts.into_iter().find_map(|(tendency, salt)| {
             let choices = self.choices(positions, pair, tendency);
             witness(self.network, ReplayChoices { salt, ..choices }, round, is_met)
@@ -297,24 +359,21 @@ impl Proof<'_> {
     fn choices(&self, positions: &Positions, pair: &Pair, tendency: (u64, u64)) -> ReplayChoices {
         let mut choices = self.clocks(positions, pair, tendency);
         let master = positions.master;
-        let limit = self.network.resources[pair.resource].drift_ppb_max;
-        choices.resource_drift_ppb[pair.resource] = i64::from(limit);
-        choices.choose_words(&pair.facts, pair.round as u32 + u32::from(pair.later));
+        let limit = self.network.resources[pair.place.resource].drift_ppb_max;
+        choices.resource_drift_ppb[pair.place.resource] = i64::from(limit);
+        choices.choose_words(&pair.facts, pair.place.round as u32 + u32::from(pair.place.later));
         let of = |station: usize, node: u32| decisions(&self.rounds.stations[station].nodes, node);
         // The master's round may not contradict what the others have seen.
-        let ends = &self.rounds.stations[master].rounds.get(pair.round).ends;
-        let fits = |end: &&super::paths::RoundEnd| {
-            (pair.later == 0 || positions.length(end) == pair.length)
-                && end.facts.joined(pair.later, &pair.facts).is_some()
-        };
-        if let Some(end) = ends.iter().find(fits) {
+        let ends = &self.rounds.stations[master].rounds.get(pair.place.round).ends;
+        if let Some(end) = self.end(positions, pair) {
             choices.guards[master] = of(master, end.node);
         }
-        choices.guards[pair.stations.0] = of(pair.stations.0, pair.events.0.node);
-        choices.guards[pair.stations.1] = of(pair.stations.1, pair.events.1.node);
-        if pair.later > 0 && pair.stations.0 == master {
+        choices.guards[pair.place.stations.0] = of(pair.place.stations.0, pair.events.0.node);
+        choices.guards[pair.place.stations.1] = of(pair.place.stations.1, pair.events.1.node);
+        if pair.place.later > 0 && pair.place.stations.0 == master {
             let own = of(master, pair.events.0.node);
-            let whole = ends.iter().filter(fits).map(|end| of(master, end.node));
+            let fitting = ends.iter().filter(|end| fits(positions, pair, end));
+            let whole = fitting.map(|end| of(master, end.node));
             let mut whole = whole.filter(|decisions| decisions.starts_with(&own));
             choices.guards[master] = whole.next().unwrap_or(own);
         }
@@ -325,30 +384,36 @@ impl Proof<'_> {
     fn meets(&self, positions: &Positions, pair: &Pair, tendency: (u64, u64)) -> bool {
         let choices = self.clocks(positions, pair, tendency);
         let length = |event: &SendEvent| {
-            let resource = &self.network.resources[pair.resource];
+            let resource = &self.network.resources[pair.place.resource];
             let octets = event.octets + super::time::gap_octets();
             Attoseconds::of(octets, resource.octet_ns, i64::from(resource.drift_ppb_max))
         };
         let (a, b) = pair.events;
-        let near = begin(positions, &choices, a.offset, pair.reaches.0, 0);
-        let far = begin(positions, &choices, b.offset, pair.reaches.1, pair.length);
+        let near = begin(positions, &choices, a.offset, pair.place.reaches.0, 0);
+        let far = begin(positions, &choices, b.offset, pair.place.reaches.1, pair.place.length);
         near < far + length(b) && far < near + length(a)
     }
 
     fn clocks(&self, positions: &Positions, pair: &Pair, tendency: (u64, u64)) -> ReplayChoices {
         let mut choices = ReplayChoices::nominal(self.network);
-        let mut both = [(pair.stations.0, tendency.0), (pair.stations.1, tendency.1)];
+        let mut both = [(pair.place.stations.0, tendency.0), (pair.place.stations.1, tendency.1)];
         // The delay of the beginning of a round is a matter of the slave, so it is set last.
         both.sort_by_key(|(station, _)| *station != positions.master);
         for (station, per_mille) in both {
             tend(self.network, &mut choices, station, per_mille);
         }
-        if pair.later > 0 {
+        if pair.place.later > 0 {
             let master = positions.master;
             choices.drift_ppb[master] = -i64::from(self.network.stations[master].drift_ppb_max);
         }
         choices
     }
+}
+
+/// Whether the master's round may end so while a pair meets.
+fn fits(positions: &Positions, pair: &Pair, end: &RoundEnd) -> bool {
+    (pair.place.later == 0 || positions.length(end) == pair.place.length)
+        && end.facts.joined(pair.place.later, &pair.facts).is_some()
 }
 
 /// Pairs that may meet, by what sends them.
@@ -358,13 +423,17 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
+    fn key(pair: &Pair) -> (usize, usize, usize, usize, u8) {
+        let (one, other) = pair.place.stations;
+        (one, pair.events.0.at, other, pair.events.1.at, pair.place.later)
+    }
+
+    fn has_room(&self, pair: &Pair) -> bool {
+        self.pairs.get(&Self::key(pair)).is_none_or(|pairs| pairs.len() < TRIES_MAX)
+    }
+
     fn add(&mut self, pair: Pair<'a>) {
-        let (one, other) = pair.stations;
-        let key = (one, pair.events.0.at, other, pair.events.1.at, pair.later);
-        let pairs = self.pairs.entry(key).or_default();
-        if pairs.len() < TRIES_MAX {
-            pairs.push(pair);
-        }
+        self.pairs.entry(Self::key(&pair)).or_default().push(pair);
     }
 }
 

@@ -26,6 +26,14 @@ impl SourceWord {
         matches!(self.source, WordSource::Value { .. })
     }
 
+    /// The message and the index, whichever transmission of it.
+    fn of_message(self) -> Option<(MessageId, u8)> {
+        match self.source {
+            WordSource::Value { message, .. } => Some((message, self.index)),
+            WordSource::Local { .. } => None,
+        }
+    }
+
     /// As seen from a round that begins so many later.
     fn older(self, rounds: u8) -> Self {
         match self.source {
@@ -188,6 +196,30 @@ impl Facts {
         };
         let pairs = self.pairs.iter().filter(is_value);
         Self { words: words.cloned().collect(), pairs: pairs.cloned().collect() }
+    }
+
+    /// The words of messages that something is known of.
+    pub(super) fn keys(&self) -> impl Iterator<Item = (MessageId, u8)> {
+        let pairs = self.pairs.iter().flat_map(|((left, _, right), _)| [*left, *right]);
+        self.words.iter().map(|(word, _)| *word).chain(pairs).filter_map(SourceWord::of_message)
+    }
+
+    /// Only what is known of these words.
+    pub(super) fn within(&self, words: &LookedAt) -> Self {
+        let is_in = |word: &SourceWord| word.of_message().is_some_and(|word| words.contains(&word));
+        let kept = self.words.iter().filter(|(word, _)| is_in(word));
+        let pairs = self.pairs.iter().filter(|((a, _, b), _)| is_in(a) && is_in(b));
+        Self { words: kept.cloned().collect(), pairs: pairs.cloned().collect() }
+    }
+
+    /// Whether no value of a single word makes both so: then nothing is to be joined.
+    pub(super) fn excludes(&self, rounds: u8, later: &Self) -> bool {
+        let meet = |left: &Ranges, right: &Ranges| {
+            left.iter().any(|a| right.iter().any(|b| a.0.max(b.0) <= a.1.min(b.1)))
+        };
+        self.words.iter().filter(|(word, _)| word.is_value()).any(|(word, ranges)| {
+            later.of(word.older(rounds)).is_some_and(|other| !meet(ranges, other))
+        })
     }
 
     /// What is known if both are so, where `self` is of a round `rounds` before the other; none if

@@ -166,6 +166,31 @@ fn a_mode_word_that_is_not_the_same_for_both_proves_nothing() {
     violates(&network(&[&master(), &one, &early]), NetworkProperty::CollisionFree);
 }
 
+/// A round that a word makes longer, which the master receives, and a slave that sends late in it.
+#[test]
+fn frames_at_the_end_of_a_longer_round_collide_with_the_next_one() {
+    let source = sender(2_000, 1, 1);
+    let mut long = Code::default();
+    let word = long.input(1);
+    long.message(1, 1).label("top").sync_master().wait("slot", 4_000).receive(1, word);
+    long.branch(when(equals(word, 1)), "more").future("end", ROUND).halt();
+    long.label("more").future("end", 2 * ROUND).halt().label("end").goto("top");
+    let late = |offset: u32| {
+        let mut code = Code::default();
+        let (word, buffer) = (code.input(1), code.output(300));
+        code.message(1, 1).message(2, 300).label("top").sync_slave(4 * ROUND);
+        code.branch(when(Condition::SyncTimeout), "top").wait("slot", 4_000).receive(1, word);
+        code.branch(unless(equals(word, 1)), "top").wait("late", offset).create(buffer).send(2);
+        code.goto("top");
+        network(&[&long, &source, &code])
+    };
+    proves(&late(2 * ROUND - 4_000));
+    // The slave waits again, but its frame takes 1,250 cycles.
+    let network = late(2 * ROUND - 600);
+    violates(&network, NetworkProperty::CollisionFree);
+    expect(&network, NetworkProperty::Synchronisation, ProofVerdict::Unknown);
+}
+
 #[test]
 fn slots_shared_by_counting_are_proven() {
     let counting = |message, negated| {
