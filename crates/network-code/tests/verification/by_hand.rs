@@ -121,7 +121,8 @@ fn only_drift_makes_frames_collide() {
     // 10 words: 8 + 64 + 4 octets and the gap of 12, and a cycle of each phase.
     let apart = (16_000..16_200).find(|at| of(0, *at) == ProofVerdict::Proven).unwrap();
     assert_eq!(apart, 16_000 + 8 + 64 + 12 + 1);
-    assert_eq!(of(100_000, apart), ProofVerdict::Violated);
+    // 16,000 cycles each, by 100 ppm: 25.6 ns.
+    assert_eq!(of(100_000, apart + 3), ProofVerdict::Violated);
     assert_eq!(of(100_000, apart + 4), ProofVerdict::Proven);
 }
 
@@ -164,6 +165,46 @@ fn a_mode_word_that_is_not_the_same_for_both_proves_nothing() {
     early.branch(unless(equals(mode, 2)), "skip").create(buffer).send(2).label("skip");
     early.halt().label("done").goto("top");
     violates(&network(&[&master(), &one, &early]), NetworkProperty::CollisionFree);
+    // This one looks at the word that it copied in the last round.
+    let mut old = Code::default();
+    let (mode, buffer) = (old.input(1), old.output(4));
+    old.message(0, 1).message(2, 4);
+    old.label("top").sync_slave(2 * ROUND).branch(when(Condition::SyncTimeout), "top");
+    old.wait("slot", 4_000).branch(unless(equals(mode, 2)), "skip").create(buffer).send(2);
+    old.label("skip").wait("late", 4_000).receive(0, mode).goto("top");
+    violates(&network(&[&master(), &one, &old]), NetworkProperty::CollisionFree);
+    // Two of these agree again, in words of one round before.
+    let mut other = Code::default();
+    let (mode, buffer) = (other.input(1), other.output(4));
+    other.message(0, 1).message(3, 4);
+    other.label("top").sync_slave(2 * ROUND).branch(when(Condition::SyncTimeout), "top");
+    other.wait("slot", 4_000).branch(unless(equals(mode, 1)), "skip").create(buffer).send(3);
+    other.label("skip").wait("late", 4_000).receive(0, mode).goto("top");
+    proves(&network(&[&master(), &other, &old]));
+}
+
+/// Only the master's drift: its next round comes before or behind a frame at the end of this one.
+#[test]
+fn drift_of_a_round_makes_frames_collide_with_the_next_one() {
+    let of = |drift_ppb, offset| {
+        let late = {
+            let mut code = Code::default();
+            let buffer = code.output(300);
+            code.message(1, 300).label("top").sync_slave(3 * ROUND);
+            code.branch(when(Condition::SyncTimeout), "top").wait("slot", offset);
+            code.create(buffer).send(1).goto("top");
+            code
+        };
+        let mut network = star(&[&master(), &late, &sender(4_000, 2, 4)], 0, (500, 500));
+        network.stations[0].drift_ppb_max = drift_ppb;
+        verify(&network).of(NetworkProperty::CollisionFree).verdict
+    };
+    let free = (ROUND - 1_400..ROUND).rev().find(|at| of(0, *at) == ProofVerdict::Proven).unwrap();
+    assert_eq!(of(0, free + 1), ProofVerdict::Violated);
+    // 20,000 cycles by 100 ppm are two cycles.
+    assert_eq!(of(100_000, free), ProofVerdict::Violated);
+    assert_eq!(of(100_000, free - 1), ProofVerdict::Violated);
+    assert_eq!(of(100_000, free - 3), ProofVerdict::Proven);
 }
 
 /// A round that a word makes longer, which the master receives, and a slave that sends late in it.
