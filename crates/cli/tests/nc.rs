@@ -335,3 +335,118 @@ fn a_station_without_its_interface_or_with_a_trap_says_so() {
     run(&["nc", "run", "master.nc"], place.path(), 2);
     run(&["nc", "run", "nowhere.nc", "--interface", "lo"], place.path(), 5);
 }
+
+/// A round of 1 ms with a slot of the sensor's.
+const CONTROLLER: &str = "\
+station controller
+
+output speed[2]
+input position[3]
+message speed = 1[2]
+message position = 2[3]
+
+begin:
+    future answers, 500 us
+    sync master
+    create speed
+    send speed
+    halt
+answers:
+    future begin, 500 us
+    receive position, position
+    halt
+";
+
+const ANSWERING: &str = "\
+station sensor
+
+output position[3]
+input speed[2]
+message speed = 1[2]
+message position = 2[3]
+
+begin:
+    sync slave, 5 ms
+    branch sync_timeout, begin
+    future slot, 200 us
+    halt
+slot:
+    receive speed, speed
+    create position
+    send position
+    goto begin
+";
+
+fn verified(place: &Path, arguments: &[&str], expected: i32) -> Value {
+    let words = [&["nc", "verify", ".", "--json"], arguments].concat();
+    serde_json::from_slice(&run(&words, place, expected).stdout).expect("JSON")
+}
+
+fn verdict<'a>(document: &'a Value, property: &str) -> &'a str {
+    let properties = document["properties"].as_array().expect("a list");
+    let found = properties.iter().find(|it| it["property"] == property).expect(property);
+    found["verdict"].as_str().expect("a word")
+}
+
+#[test]
+fn programs_that_keep_apart_are_proven_and_others_contradicted_by_a_timeline() {
+    // Links carry both directions at once: the frames meet on the way to somebody else.
+    let third = "[[host]]\nname = \"other\"\n[[link]]\nends = [\"other\", \"bridge\"]\n";
+    let cell = format!("{CELL}{third}rate_mbps = 1000\n");
+    let early = ANSWERING.replace("200 us", "2 us");
+    let files = [("system.toml", &*cell), ("c.nc", CONTROLLER), ("s.nc", ANSWERING)];
+    let place = directory(&[&files[..], &[("early.nc", &early)]].concat());
+    let place = place.path();
+    run(&["nc", "asm", "s.nc", "-o", "s.ncb"], place, 0);
+    let proven = verified(place, &["c.nc", "s.ncb"], 0);
+    let all = proven["properties"].as_array().expect("a list");
+    assert!(all.len() == 9 && all.iter().all(|it| it["verdict"] == "proven"), "{proven}");
+    // 100 ppm of 1 ms.
+    assert_eq!(
+        (&proven["round_min_ns"], &proven["round_max_ns"]),
+        (&json!(999_900), &json!(1_000_100))
+    );
+    assert!(proven["shares"].as_array().is_some_and(|shares| shares.len() == 6), "{proven}");
+
+    let violated = verified(place, &["c.nc", "early.nc", "--svg", "early.svg"], 1);
+    assert_eq!(verdict(&violated, "collision-free"), "violated", "{violated}");
+    let finding = &violated["properties"][1]["findings"][0];
+    assert_eq!((&finding["code"], &finding["file"]), (&json!("OB6103"), &json!("early.nc")));
+    let marks = |name: &str| {
+        let rows = finding["counterexample"]["rows"].as_array().expect("rows");
+        let rows = rows.iter().filter(|row| row["name"] == name);
+        let one = |row: &Value| {
+            let mark = &row["marks"][0];
+            (mark["begin_ns"].as_i64().expect("a time"), mark["end_ns"].as_i64().expect("a time"))
+        };
+        rows.map(one).collect::<Vec<_>>()
+    };
+    // The two frames are at one link at once, by the execution that is shown.
+    let place_of = finding["message"].as_str().expect("a sentence");
+    let link = place_of.rsplit('`').nth(1).expect("a link");
+    let [one, other] = marks(link)[..] else { panic!("{finding}") };
+    assert!(one.0 < other.1 && other.0 < one.1, "{finding}");
+    let svg = String::from_utf8(read(place, "early.svg")).expect("text");
+    assert!(svg.starts_with("<svg") && svg.contains("OB6103") && svg.contains(link), "{svg}");
+    let shown = run(&["nc", "verify", ".", "c.nc", "early.nc"], place, 1);
+    let shown = String::from_utf8(shown.stdout).expect("text");
+    assert!(shown.contains("violation[OB6103]: early.nc:1"), "{shown}");
+}
+
+#[test]
+fn networks_that_programs_are_not_for_are_refused_with_the_reason() {
+    let slow = CELL.replace("rate_mbps = 1000", "rate_mbps = 100");
+    let other = ANSWERING.replace("station sensor", "station elsewhere");
+    let files = [("system.toml", CELL), ("slow.toml", &slow), ("c.nc", CONTROLLER)];
+    let place = directory(&[&files[..], &[("s.nc", ANSWERING), ("o.nc", &other)]].concat());
+    let place = place.path();
+    let refused = |words: &[&str]| stderr(&run(&[&["nc", "verify"], words].concat(), place, 1));
+    let said = refused(&["slow.toml", "c.nc", "s.nc"]);
+    assert!(said.contains("OB6101") && said.contains("1000 Mb/s") && said.contains("100 Mb/s"));
+    let said = refused(&[".", "c.nc", "o.nc"]);
+    assert!(said.contains("no host `elsewhere`"), "{said}");
+    let said = refused(&[".", "c.nc", "s.nc", "s.nc"]);
+    assert!(said.contains("two programs are for the station `sensor`"), "{said}");
+    run(&["nc", "verify", "."], place, 2);
+    run(&["nc", "verify", ".", "c.nc", "--drift-ppm", "5000"], place, 2);
+}

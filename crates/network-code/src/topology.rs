@@ -10,13 +10,16 @@
 use crate::verification::{NetworkModel, Reach, SharedResource, StationModel};
 use onbeat_model::codes::verification as codes;
 use onbeat_model::diagnostic::Diagnostic;
-use onbeat_model::system::{NodeId, NodeKind, PortId, System};
+use onbeat_model::system::{Class, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets, frame};
 use onbeat_runtime::network_code::instruction::Instruction;
 use onbeat_runtime::network_code::program::StationProgram;
 use onbeat_runtime::network_code::timing::CYCLE_NS;
 use std::collections::BTreeMap;
+
+/// The queue of stations' frames, which none is above.
+const QUEUE: usize = 7;
 
 /// What a description does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +42,16 @@ impl Default for NetworkAssumptions {
 /// The network of a description in which hosts execute programs.
 ///
 /// # Errors
-/// OB6101 for each program that has no host of its own there or another medium than its link, for
-/// links of several rates, and for loops, in which a flooded frame has no one path.
+/// OB6101 for each program that has no host of its own there or another medium than its link; for
+/// what may hold up frames of the highest priority; for links of several rates; and for loops, in
+/// which a flooded frame has no one path.
 pub fn network_model(
     system: &System,
     programs: &[StationProgram],
     assumptions: NetworkAssumptions,
 ) -> Result<NetworkModel, Vec<Diagnostic>> {
     let topology = Topology { system, assumptions };
+    topology.alone()?;
     let hosts = topology.hosts(programs)?;
     let octet_ns = topology.octet_ns(programs, &hosts)?;
     let mut resources = Vec::new();
@@ -95,6 +100,31 @@ struct Topology<'a> {
 }
 
 impl Topology<'_> {
+    /// Nothing else may hold up frames of stations, or be among them.
+    fn alone(&self) -> Result<(), Vec<Diagnostic>> {
+        let system = self.system;
+        let highest = system.streams.iter().filter(|it| usize::from(it.traffic_class) == QUEUE);
+        let highest = highest.map(|it| format!("stream `{}` has the queue of stations", it.name));
+        let scheduled = system.channels.iter().filter(|it| it.class == Class::Scheduled);
+        let scheduled = scheduled.map(|it| {
+            format!("channel `{}` is scheduled: its windows close the queue of stations", it.name)
+        });
+        let ports = (0..system.ports.len() as u32).map(PortId);
+        let gated = ports.filter(|port| {
+            let settings = &system.port(*port).settings;
+            !settings.gates.is_empty() || settings.preemptable >> QUEUE & 1 == 1
+        });
+        let gated = gated.map(|port| {
+            format!("a port of `{}` has gates, or preempts frames of stations", self.name_of(port))
+        });
+        let errors: Vec<Diagnostic> = highest
+            .chain(scheduled)
+            .chain(gated)
+            .map(|message| wrong(message, "leave it out where stations share the network"))
+            .collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
     /// The host of each program.
     fn hosts(&self, programs: &[StationProgram]) -> Result<Vec<NodeId>, Vec<Diagnostic>> {
         let mut errors = Vec::new();

@@ -9,5 +9,6 @@ mod generator;
 mod pair;
 mod programs;
 mod texts;
+mod topology;
 mod vectors;
 mod verification;

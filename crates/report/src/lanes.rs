@@ -62,6 +62,7 @@ struct MarkView {
     x: i32,
     width: i32,
     is_frame: bool,
+    what: String,
     label: String,
 }
 
@@ -99,7 +100,8 @@ fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
         let [begin, end] = [mark.begin_ns, mark.end_ns].map(|ns| x(lanes, ns));
         let is_frame = mark.end_ns > mark.begin_ns;
         let label = format!("{} to {} ns: {}", mark.begin_ns, mark.end_ns, mark.label);
-        MarkView { x: begin, width: (end - begin).max(2), is_frame, label }
+        let what = mark.label.clone();
+        MarkView { x: begin, width: (end - begin).max(2), is_frame, what, label }
     };
     LaneView {
         name: lane.name.chars().take(NAME_MAX).collect(),

@@ -19,6 +19,9 @@ use onbeat_report::lanes::{LaneMark, Lanes, TimeLane, svg};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// No frame is longer (802.3-2018 3.2.7).
+const BEST_EFFORT_MAX: u32 = 2_000;
+
 /// What is to be verified, and on which assumptions.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
@@ -33,7 +36,7 @@ pub(crate) struct VerifyArguments {
     drift_ppm: u32,
     /// Longest best-effort frame at each port, with header and check sequence; 0: there is none
     #[arg(long, value_name = "OCTETS", default_value_t = frame::MAX_TAGGED.get(),
-          value_parser = clap::value_parser!(u32).range(..=2_000))]
+          value_parser = clap::value_parser!(u32).range(..=i64::from(BEST_EFFORT_MAX)))]
     best_effort: u32,
     /// Writes the timeline of the first counterexample as a picture
     #[arg(long, value_name = "FILE")]
@@ -142,7 +145,10 @@ fn shares(model: &NetworkModel, shares: &[BestEffortShare]) -> String {
             Cell::new(&model.resources[share.resource].name),
             right(percent),
             right(share.longest_gap_ns.to_string()),
-            right(share.longest_frame_octets.to_string()),
+            right(match share.longest_frame_octets {
+                octets if octets > BEST_EFFORT_MAX => "any".to_owned(),
+                octets => octets.to_string(),
+            }),
         ]);
     }
     ruled(&table)

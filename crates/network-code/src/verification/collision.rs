@@ -22,6 +22,9 @@ const SALTS_FEW: u32 = 8;
 /// Steps between the least and the greatest value of a choice, in thousandths.
 const TENDENCY_STEPS: [u64; 9] = [0, 125, 250, 375, 500, 625, 750, 875, 1_000];
 
+/// Further apart than delays can bring frames together.
+const APART_NS_MAX: i64 = 2 * super::network::DELAY_NS_MAX as i64;
+
 /// Where two frames may meet.
 #[derive(Clone, Copy)]
 struct Place {
@@ -388,10 +391,8 @@ impl Proof<'_> {
             let octets = event.octets + super::time::gap_octets();
             Attoseconds::of(octets, resource.octet_ns, i64::from(resource.drift_ppb_max))
         };
-        let (a, b) = pair.events;
-        let near = begin(positions, &choices, a.offset, pair.place.reaches.0, 0);
-        let far = begin(positions, &choices, b.offset, pair.place.reaches.1, pair.place.length);
-        near < far + length(b) && far < near + length(a)
+        let (near, far) = begins(positions, &choices, pair);
+        near < far + length(pair.events.1) && far < near + length(pair.events.0)
     }
 
     fn clocks(&self, positions: &Positions, pair: &Pair, tendency: (u64, u64)) -> ReplayChoices {
@@ -406,8 +407,37 @@ impl Proof<'_> {
             let master = positions.master;
             choices.drift_ppb[master] = -i64::from(self.network.stations[master].drift_ppb_max);
         }
+        self.aim(positions, pair, &mut choices);
         choices
     }
+
+    /// Has the frames of a pair begin at once, as far as their own delays allow it: a frame may be
+    /// much shorter than what delays differ by.
+    fn aim(&self, positions: &Positions, pair: &Pair, choices: &mut ReplayChoices) {
+        let (near, far) = begins(positions, choices, pair);
+        let mut apart = (far.floor_ns() - near.floor_ns()).clamp(-APART_NS_MAX, APART_NS_MAX);
+        let (one, other) = pair.place.reaches;
+        for (index, sign) in [(one, 1), (other, -1)] {
+            let Reach { delay_min_ns, delay_max_ns, .. } = self.network.reaches[index];
+            let delay = choices.delay_ns[index].0 as i64;
+            let aimed = delay + sign * apart;
+            let aimed = aimed.clamp(delay_min_ns as i64, delay_max_ns as i64);
+            choices.delay_ns[index] = (aimed as u64, aimed as u64);
+            apart -= sign * (aimed - delay);
+        }
+    }
+}
+
+/// When the frames of a pair begin where they may meet.
+fn begins(
+    positions: &Positions,
+    choices: &ReplayChoices,
+    pair: &Pair,
+) -> (Attoseconds, Attoseconds) {
+    let (a, b) = pair.events;
+    let Place { reaches, length, .. } = pair.place;
+    let near = begin(positions, choices, a.offset, reaches.0, 0);
+    (near, begin(positions, choices, b.offset, reaches.1, length))
 }
 
 /// Whether the master's round may end so while a pair meets.

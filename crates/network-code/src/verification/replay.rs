@@ -1,6 +1,7 @@
 //! Executes programs over a network in continuous time, with given clocks, delays and outcomes of
-//! guards, and notes what goes wrong. It shares nothing with the verifier but the definition of
-//! instructions and frames: so it can refute what the verifier says.
+//! guards, and notes what goes wrong. It follows one execution where the verifier follows all, and
+//! shares with it the definition of instructions and frames, times, and sets of values: so it can
+//! refute what the verifier says of positions and paths.
 
 use super::network::NetworkModel;
 use super::time::{Attoseconds, ethertype_octets, gap_octets, octets};

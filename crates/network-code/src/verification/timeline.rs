@@ -2,7 +2,7 @@
 
 use super::ProofCounterexample;
 use super::network::NetworkModel;
-use super::replay::ReplayIncident;
+use super::replay::{ReplayFrame, ReplayIncident, ReplayStep};
 use onbeat_runtime::network_code::instruction::Instruction;
 use std::fmt::Write;
 
@@ -112,14 +112,23 @@ fn frame_row(
     TimelineRow { name: network.resources[resource].name.clone(), marks: vec![mark] }
 }
 
-/// What is shown: around an overlap, else the last round.
+/// What is shown: from the instructions that send what overlaps to its end, else the last rounds.
 fn window(example: &ProofCounterexample) -> (i64, i64) {
     if let ReplayIncident::Overlap { first, second, .. } = example.incident {
         let pair = [&example.frames[first], &example.frames[second]];
-        let from = pair.iter().map(|frame| frame.begin.floor_ns()).min().unwrap_or(0);
+        let sends = |step: &&ReplayStep| {
+            let sends = |frame: &&ReplayFrame| {
+                (frame.station, frame.round, frame.address)
+                    == (step.station, step.round, step.address)
+            };
+            pair.iter().any(sends)
+        };
+        let issued = example.steps.iter().filter(sends).map(|step| step.issued.floor_ns());
+        let begun = pair.iter().map(|frame| frame.begin.floor_ns());
+        let from = issued.chain(begun).min().unwrap_or(0);
         let to = pair.iter().map(|frame| frame.end.ceil_ns()).max().unwrap_or(0);
         let around = (to - from).max(1);
-        return (from - 2 * around, to + around / 2);
+        return (from - around / 4, to + around / 8);
     }
     let issued = || example.steps.iter().map(|step| step.issued.floor_ns());
     (issued().min().unwrap_or(0), issued().max().unwrap_or(0))
