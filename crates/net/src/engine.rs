@@ -500,6 +500,7 @@ impl Engine {
             Kind::Source => self.release_next(index),
             Kind::Noise => self.make_noise(index),
             Kind::Fail => self.fail(index),
+            Kind::Header => self.hear_header(index),
             Kind::Hear => self.hear(index),
             Kind::Sent => self.has_left(index),
             Kind::Timer => self.timer(index),

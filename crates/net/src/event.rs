@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Fail,
     /// The last octet of a preemptable frame is out; index: the port.
     Finish,
+    /// A neighbour has the header of a frame of a protocol; index: the port that sends it.
+    Header,
     /// A neighbour has a frame of a protocol; index: the port that sent it.
     Hear,
     /// A frame of a protocol has left; index: the port.
@@ -41,9 +43,10 @@ pub(crate) enum Kind {
     Select,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     Kind::Fail,
     Kind::Finish,
+    Kind::Header,
     Kind::Hear,
     Kind::Sent,
     Kind::Timer,

@@ -104,14 +104,14 @@
 //!
 //! # Protocols
 //! A protocol takes part on nodes as a [`Participant`] ([`Engine::join`]): it has timers, sends and
-//! hears frames of one EtherType between neighbours, learns when they left and came, and may steer
-//! the clock of its node. Its frames wait in the queue of its traffic class and may overflow, be
-//! preempted and be lost as others; they count in the port's counters and nowhere else, and a tap
-//! keeps their octets. From the instant at which a clock is steered, all that goes by it does so
-//! again: gates, sources, meters, buckets, and what sleeps until it reads something
-//! ([`Engine::wake_when`]). Frames that wait behind asynchronous shaping keep their eligibility
-//! times. [`gptp`], [`tcp`] and [`srp`] are such protocols; [`join_protocols`] lets those take part
-//! that a description asks for.
+//! hears frames of one EtherType between neighbours, learns when they left and came (if it likes,
+//! also when their headers did), and may steer the clock of its node. Its frames wait in the queue
+//! of its traffic class and may overflow, be preempted and be lost as others; they count in the
+//! port's counters and nowhere else, and a tap keeps their octets. From the instant at which a
+//! clock is steered, all that goes by it does so again: gates, sources, meters, buckets, and what
+//! sleeps until it reads something ([`Engine::wake_when`]). Frames that wait behind asynchronous
+//! shaping keep their eligibility times. [`gptp`], [`tcp`] and [`srp`] are such protocols;
+//! [`join_protocols`] lets those take part that a description asks for.
 //!
 //! # Federations
 //! [`federation`] executes a federation of Lingua Franca on an engine that it makes.
@@ -125,14 +125,14 @@
 //!
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order
-//! in which they were asked for: nodes that fail, ends of preemptable frames (by port), frames
-//! that protocols hear and that have left for them (by port), timers of protocols, deliveries
-//! (by channel and listener), wakes (by node), alarms, sources of channels and streams that
-//! release (by channel, then stream), frames leaving a talker's stack (by channel, then stream),
-//! noise (by source), frames of protocols that are queued (by protocol of the node, then port),
-//! frames queued by bridges (by the sending port), and last the ports' choices (by port): each port
-//! chooses among all frames that are there at that instant. A released frame with no stack to pass
-//! is queued with its release. What a caller does between two calls of
+//! in which they were asked for: nodes that fail, ends of preemptable frames (by port), headers
+//! that protocols hear, then frames that they hear, then those that have left for them (by port),
+//! timers of protocols, deliveries (by channel and listener), wakes (by node), alarms, sources of
+//! channels and streams that release (by channel, then stream), frames leaving a talker's stack (by
+//! channel, then stream), noise (by source), frames of protocols that are queued (by protocol of
+//! the node, then port), frames queued by bridges (by the sending port), and last the ports'
+//! choices (by port): each port chooses among all frames that are there at that instant. A released
+//! frame with no stack to pass is queued with its release. What a caller does between two calls of
 //! [`Engine::advance`] happens at [`Engine::now`], before what is still to come at that instant.
 //!
 //! # What is no event of its own
@@ -166,6 +166,7 @@ mod gate;
 pub mod gptp;
 mod launch;
 mod learning;
+mod links;
 mod load;
 mod noise;
 mod participant;

@@ -24,7 +24,7 @@ use crate::{gptp, srp, tcp};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, PortId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
-use onbeat_model::units::frame;
+use onbeat_model::units::{Octets, frame};
 use std::any::Any;
 use std::fmt;
 
@@ -37,6 +37,12 @@ pub trait Participant: fmt::Debug + Send + Any {
     /// When it wants [`Happened::Timer`] at the latest; the end of time: never. Asked for after
     /// each call of [`Participant::handle`]. What is past is as good as now.
     fn next(&self) -> NetTime;
+
+    /// Whether it wants [`Happened::Header`], and when: so many octets behind the preamble. Asked
+    /// for once, when it joins.
+    fn header(&self) -> Option<Octets> {
+        None
+    }
 }
 
 /// When something happens.
@@ -53,10 +59,21 @@ pub struct Moment {
 pub enum Happened<'a> {
     /// It is [`Participant::next`], or the beginning of the run.
     Timer,
+    /// The first octets of a frame of the protocol have come, as many as [`Participant::header`]
+    /// says. A frame that a fault costs has no header either.
+    Header {
+        /// By which port.
+        port: usize,
+        /// The whole frame, for what is behind the header is certain: see [`Happened::Received`].
+        octets: &'a [u8],
+    },
     /// A frame of the protocol has come.
     Received {
         /// By which port.
         port: usize,
+        /// What its sender gave as [`Outgoing::token`]. No receiver could know it: it is for what
+        /// counts frames, and nothing may go by it.
+        token: Option<u64>,
         /// From the destination address to the end of the payload. Without padding: frames are as
         /// they were sent.
         octets: &'a [u8],
@@ -85,7 +102,7 @@ pub struct Outgoing {
     /// How long from now until it is queued, not negative. A participant's frames of one port stay
     /// in order.
     pub after: Span,
-    /// Comes back when it has left, if it does.
+    /// Comes back when it has left, if it does, and goes with the frame to the neighbour.
     pub token: Option<u64>,
 }
 
@@ -230,6 +247,8 @@ pub(crate) struct Member {
     pub(crate) hops: Vec<u32>,
     /// When its timer is to go off. An event for another time is out of date.
     pub(crate) due: NetTime,
+    /// When it is told of a frame that comes, if before its end.
+    pub(crate) header: Option<Octets>,
     pub(crate) participant: Box<dyn Participant>,
 }
 
@@ -240,11 +259,17 @@ pub(crate) struct PortLanes {
     pub(crate) sent: DelayLine<(u32, u64, NetTime)>,
     /// What arrives at the other end: the frame and its stamp there.
     pub(crate) heard: DelayLine<(crate::frame::Frame, NetTime)>,
+    /// The same, when its header is there; of those only whose receiver wants it.
+    pub(crate) headers: DelayLine<crate::frame::Frame>,
 }
 
 impl Protocols {
     pub(crate) fn new(system: &System, until: NetTime) -> Self {
-        let lanes = |_| PortLanes { sent: DelayLine::new(), heard: DelayLine::new() };
+        let lanes = |_| PortLanes {
+            sent: DelayLine::new(),
+            heard: DelayLine::new(),
+            headers: DelayLine::new(),
+        };
         let ports = 0..system.ports.len();
         let wire = |port| system.link_of(PortId(port as u32)).propagation;
         Self {
@@ -286,7 +311,8 @@ impl Member {
         let Joining { node, ethertype, participant, .. } = joining;
         let ports = system.node(node).ports.clone();
         let hops = Vec::with_capacity(ports.len());
-        Self { node, ethertype, place, ports, hops, due: NetTime::MAX, participant }
+        let (due, header) = (NetTime::MAX, participant.header());
+        Self { node, ethertype, place, ports, hops, due, header, participant }
     }
 
     /// The number of a port of the system among the node's.

@@ -288,6 +288,11 @@ impl Engine {
                 (begun + preamble, out)
             }
         };
+        let header = match self.routes.hops[frame.hop as usize].next {
+            NextHop::Neighbour(at) if at != NOBODY => protocols.members[at as usize].header,
+            _ => None,
+        };
+        let header = header.map(|octets| (stamp + sender.time_for(octets)).min(out));
         let token = token_of(self.payloads.get(frame.payload));
         let is_lost = self.loses(from, &frame, begun, out + wire);
         let Some(protocols) = &mut self.protocols else { return };
@@ -308,6 +313,14 @@ impl Engine {
         if head {
             self.events.push(at, Kind::Hear, from);
         }
+        if let Some(at) = header {
+            self.payloads.share(frame.payload, 1);
+            // That of one that was interrupted is told when it is certain that it comes.
+            let (at, head) = lanes.headers.push((at + wire).max(self.now), frame);
+            if head {
+                self.events.push(at, Kind::Header, from);
+            }
+        }
     }
 
     /// A frame of a protocol has left a port.
@@ -324,6 +337,16 @@ impl Engine {
         self.tell(member, Happened::Sent { port: number, token, at });
     }
 
+    /// A neighbour has the header of a frame that a port sends.
+    pub(super) fn hear_header(&mut self, from: u32) {
+        let Some(protocols) = &mut self.protocols else { return };
+        let (frame, next) = protocols.ports[from as usize].headers.pop();
+        if let Some(at) = next {
+            self.events.push(at, Kind::Header, from);
+        }
+        self.tell_heard(from, frame, None);
+    }
+
     /// A neighbour has the frame that is first on the wire of a port.
     pub(super) fn hear(&mut self, from: u32) {
         let Some(protocols) = &mut self.protocols else { return };
@@ -331,16 +354,32 @@ impl Engine {
         if let Some(at) = next {
             self.events.push(at, Kind::Hear, from);
         }
+        self.tell_heard(from, frame, Some(stamp));
+    }
+
+    /// Tells the participant at the other end of a frame: of all of it, with its stamp, or of its
+    /// header.
+    fn tell_heard(&mut self, from: u32, frame: Frame, stamp: Option<NetTime>) {
+        let Some(protocols) = &mut self.protocols else { return };
         let mut heard = std::mem::take(&mut protocols.heard);
         heard.clear();
-        heard.extend_from_slice(&self.payloads.get(frame.payload)[TOKEN..]);
+        let octets = self.payloads.get(frame.payload);
+        let token = token_of(octets);
+        heard.extend_from_slice(&octets[TOKEN..]);
         self.payloads.release(frame.payload);
         let member = match self.routes.hops[frame.hop as usize].next {
             NextHop::Neighbour(member) => member as usize,
             _ => unreachable!("only frames for neighbours are here"),
         };
         let port = protocols.members[member].port(protocols.peers[from as usize]);
-        self.tell(member, Happened::Received { port, octets: &heard, at: stamp });
+        let octets = &heard[..];
+        self.tell(
+            member,
+            match stamp {
+                Some(at) => Happened::Received { port, token, octets, at },
+                None => Happened::Header { port, octets },
+            },
+        );
         if let Some(protocols) = &mut self.protocols {
             protocols.heard = heard;
         }

@@ -243,8 +243,8 @@ impl Participant for Instance {
                 self.wakes = NetTime::MAX;
                 self.pass(now, Event::Timeout, wants);
             }
-            Happened::Timer => {}
-            Happened::Received { port, octets, at } => {
+            Happened::Timer | Happened::Header { .. } => {}
+            Happened::Received { port, octets, at, .. } => {
                 let own = self.own(at);
                 let stamp = Some(self.stamper.received(&mut self.clock, own));
                 let octets = octets.get(ETHERNET..).unwrap_or_default();

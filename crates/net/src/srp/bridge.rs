@@ -1,7 +1,7 @@
 //! A bridge.
 
-use super::links::{LinkEvent, Links};
 use super::{Change, Network, outgoing, through};
+use crate::links::{LinkEvent, Links};
 use crate::participant::{Happened, Moment, Participant, Wants};
 use onbeat_model::system::{ChannelId, NodeId, PortId};
 use onbeat_model::time::NetTime;
@@ -167,7 +167,7 @@ impl Participant for Bridge {
                     self.register(now, PropagationInput::Timeout, wants);
                 }
             }
-            Happened::Sent { .. } => {}
+            Happened::Header { .. } | Happened::Sent { .. } => {}
             Happened::Received { port, octets, .. } => {
                 if let Some(octets) = mrp::pdu_of::<Msrp>(octets) {
                     self.reserve(now, BridgeInput::Received { port, octets }, wants);

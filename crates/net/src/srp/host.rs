@@ -1,7 +1,7 @@
 //! An end station.
 
-use super::links::{LinkEvent, Links};
 use super::{Change, Network, outgoing, queue};
+use crate::links::{LinkEvent, Links};
 use crate::participant::{Happened, Moment, Participant, Wants};
 use onbeat_model::reservation::{ListenerReservation, ReservationStatus};
 use onbeat_model::system::{ChannelId, NodeId, PortId};
@@ -214,7 +214,7 @@ impl Participant for Host {
             Happened::Timer if self.station.next() <= now => {
                 self.tell(now, StationInput::Timeout, wants);
             }
-            Happened::Timer | Happened::Sent { .. } => {}
+            Happened::Timer | Happened::Header { .. } | Happened::Sent { .. } => {}
             Happened::Received { octets, .. } => {
                 if let Some(pdu) = mrp::pdu_of::<Msrp>(octets) {
                     self.tell(now, StationInput::Msrp(pdu), wants);

@@ -20,15 +20,14 @@
 
 mod bridge;
 mod host;
-mod links;
 mod worst_case;
 
 pub(crate) use worst_case::worst_case;
 
 use self::bridge::Bridge;
 use self::host::Host;
-use self::links::Links;
 use crate::learning::ActiveTopology;
+use crate::links::Links;
 use crate::participant::{Joining, Outgoing, Participant};
 use crate::random::{Purpose, Stream};
 use onbeat_model::plan::Plan;

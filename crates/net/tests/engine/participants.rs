@@ -5,6 +5,7 @@ use onbeat_model::port::{GateControl, GateEntry};
 use onbeat_model::stream::{Fault, FaultKind, Source};
 use onbeat_model::system::{LinkId, NodeId};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
+use onbeat_model::units::Octets;
 use onbeat_net::{
     ClockAdjustment, Engine, FlowRef, Happened, Joining, Moment, Outgoing, Output, Participant,
     Transmission, Wants,
@@ -22,6 +23,8 @@ struct Toy {
     left: u32,
     answers: bool,
     length: usize,
+    /// How many octets of a frame it is told of first.
+    header: Option<u32>,
     /// What its clock is set to whenever its timer goes off.
     clock: Option<ClockError>,
     seen: Vec<(NetTime, String)>,
@@ -35,6 +38,7 @@ impl Toy {
             left,
             answers: false,
             length: 46,
+            header: None,
             clock: None,
             seen: Vec::new(),
         }
@@ -64,7 +68,16 @@ impl Participant for Toy {
                 }
             }
             Happened::Timer => {}
-            Happened::Received { port, octets, at } => {
+            Happened::Header { port, octets } => {
+                let what = format!("{port}: {} begins", octets[14]);
+                self.seen.push((moment.now, what));
+            }
+            Happened::Received { port, token, octets, at } => {
+                assert_eq!(
+                    token.map(|token| token as u8),
+                    Some(octets[14]),
+                    "what the sender gave"
+                );
                 let what = format!("{port}: {} of {} at {}", octets[14], octets.len(), at.as_ns());
                 self.seen.push((moment.now, what));
                 if self.answers {
@@ -79,6 +92,10 @@ impl Participant for Toy {
 
     fn next(&self) -> NetTime {
         self.next
+    }
+
+    fn header(&self) -> Option<Octets> {
+        self.header.map(Octets::new)
     }
 }
 
@@ -144,6 +161,25 @@ fn a_frame_waits_for_others_and_its_stamps_are_those_of_its_departure() {
     let sent = (begins + 5_760, format!("0: sent 1 at {}", begins + 640));
     let heard = (begins + 5_960, format!("0: 1 of 60 at {}", begins + 840));
     assert_eq!(seen, [vec![sent], vec![heard]]);
+}
+
+#[test]
+fn a_header_is_told_when_its_octets_are_there_and_never_of_a_frame_that_is_lost() {
+    let (mut network, [talker, _, bridge]) = network();
+    // At 1, 101 and 201 µs: the link is down while the header of the second one is on it, and
+    // while the last octets of the third one are.
+    for (from, until) in [(103_000, 104_000), (207_000, 208_000)] {
+        network.fault(FaultKind::LinkDown(LinkId(0)), from, until);
+    }
+    for (header, at) in [(14, 3_460), (18, 3_780), (64, 7_460), (1_000, 7_460)] {
+        let hears = Toy { header: Some(header), ..Toy::silent() };
+        let toys = vec![joining(talker, 0, Toy::new(3)), joining(bridge, 0, hears)];
+        let seen = seen(&mut run(&network, toys, &[], 1_000_000));
+        // The preamble is over at 2,340 at the bridge, an octet takes 80 ns; there are 64.
+        let begins = (at, "0: 3 begins".to_owned());
+        let heard = (7_460, "0: 3 of 60 at 2340".to_owned());
+        assert_eq!(seen[1], [begins, heard]);
+    }
 }
 
 #[test]

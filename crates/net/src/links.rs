@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Something that the description lets happen to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LinkEvent {
+pub(crate) enum LinkEvent {
     /// A port's link carries frames from now on, or does not.
     Link(usize, bool),
     /// The node fails: it has forgotten all.
@@ -18,14 +18,14 @@ pub(super) enum LinkEvent {
 
 /// What happens to a node, in order.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(crate) struct Links {
     /// Backwards.
     events: Vec<(NetTime, LinkEvent)>,
 }
 
 impl Links {
     /// Of a node. Each described fault lasts from its first instant to its last, without that.
-    pub(super) fn new(system: &System, node: NodeId) -> Self {
+    pub(crate) fn new(system: &System, node: NodeId) -> Self {
         let mut instants = BTreeSet::new();
         for fault in &system.faults {
             if matches!(fault.kind, FaultKind::LinkDown(_) | FaultKind::NodeDown(_)) {
@@ -66,12 +66,12 @@ impl Links {
     }
 
     /// When something happens next; the end of time: never.
-    pub(super) fn next(&self) -> NetTime {
+    pub(crate) fn next(&self) -> NetTime {
         self.events.last().map_or(NetTime::MAX, |(at, _)| *at)
     }
 
     /// What has happened up to now, once each.
-    pub(super) fn take(&mut self, now: NetTime) -> Option<LinkEvent> {
+    pub(crate) fn take(&mut self, now: NetTime) -> Option<LinkEvent> {
         self.events.pop_if(|(at, _)| *at <= now).map(|(_, event)| event)
     }
 }
