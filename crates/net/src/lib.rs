@@ -110,8 +110,9 @@
 //! port's counters and nowhere else, and a tap keeps their octets. From the instant at which a
 //! clock is steered, all that goes by it does so again: gates, sources, meters, buckets, and what
 //! sleeps until it reads something ([`Engine::wake_when`]). Frames that wait behind asynchronous
-//! shaping keep their eligibility times. [`gptp`], [`tcp`] and [`srp`] are such protocols;
-//! [`join_protocols`] lets those take part that a description asks for.
+//! shaping keep their eligibility times. [`gptp`], [`tcp`], [`srp`] and [`network_code`] are such
+//! protocols; [`join_protocols`] lets those take part that a description asks for,
+//! [`network_code::NetworkCode`] stations.
 //!
 //! # Federations
 //! [`federation`] executes a federation of Lingua Franca on an engine that it makes.
@@ -168,6 +169,7 @@ mod launch;
 mod learning;
 mod links;
 mod load;
+pub mod network_code;
 mod noise;
 mod participant;
 mod payload;

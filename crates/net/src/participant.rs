@@ -170,9 +170,21 @@ pub fn join_protocols(
     seed: u64,
     until: NetTime,
 ) {
+    join_with(engine, system, plan, (seed, until), Vec::new());
+}
+
+/// The same, with further ones.
+pub(crate) fn join_with(
+    engine: &mut Engine,
+    system: &System,
+    plan: &Plan,
+    (seed, until): (u64, NetTime),
+    further: Vec<Joining>,
+) {
     let (mut joining, steered) = gptp::joining(system);
     joining.extend(tcp::joining(system, plan, seed));
     joining.extend(reserving(engine, system, plan, seed));
+    joining.extend(further);
     if !joining.is_empty() {
         engine.join(system, joining, until, &steered);
     }

@@ -47,6 +47,10 @@ pub(crate) enum Purpose {
     FederationClock = 18,
     /// The timers of a node's reservation protocol.
     Reservation = 19,
+    /// When a station of Network Code starts.
+    NetworkCodeStart = 20,
+    /// What the generated application of such a station writes.
+    NetworkCodeValues = 21,
 }
 
 /// One stream of random numbers, independent of all others of the same seed: a source that is

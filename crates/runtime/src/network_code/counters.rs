@@ -1,5 +1,7 @@
 //! What a station counts, from its start on.
 
+use std::ops::AddAssign;
+
 /// Counters of a station: those of the interpreter are the same but for the last five, which say
 /// how a station that executes in real time keeps up, and are 0 in nominal time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,4 +46,49 @@ pub struct StationCounters {
     /// Frames handed over when an instruction of an earlier cycle had yet to be carried out: that
     /// one sees them too early.
     pub inputs_early: u64,
+}
+
+/// What was counted from two starts of a station on.
+impl AddAssign for StationCounters {
+    fn add_assign(&mut self, other: Self) {
+        // Nothing is forgotten here: a new counter has to have its line.
+        let Self {
+            rounds_begun,
+            rounds_seen,
+            data_sent,
+            data_received,
+            data_unknown,
+            data_wrong_length,
+            data_overwritten,
+            damaged,
+            syncs_discarded,
+            second_masters,
+            sync_timeouts,
+            overruns,
+            traps,
+            transmissions_late,
+            lateness_max,
+            lateness_sum,
+            inputs_late,
+            inputs_early,
+        } = other;
+        self.rounds_begun += rounds_begun;
+        self.rounds_seen += rounds_seen;
+        self.data_sent += data_sent;
+        self.data_received += data_received;
+        self.data_unknown += data_unknown;
+        self.data_wrong_length += data_wrong_length;
+        self.data_overwritten += data_overwritten;
+        self.damaged += damaged;
+        self.syncs_discarded += syncs_discarded;
+        self.second_masters += second_masters;
+        self.sync_timeouts += sync_timeouts;
+        self.overruns += overruns;
+        self.traps += traps;
+        self.transmissions_late += transmissions_late;
+        self.lateness_max = self.lateness_max.max(lateness_max);
+        self.lateness_sum = self.lateness_sum.saturating_add(lateness_sum);
+        self.inputs_late += inputs_late;
+        self.inputs_early += inputs_early;
+    }
 }
