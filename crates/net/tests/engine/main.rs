@@ -4,9 +4,12 @@ mod cut_through;
 mod drops;
 mod faults;
 mod gates;
+#[path = "../../../network-code/tests/generator.rs"]
+mod generator;
 mod latency;
 mod learning;
 mod network;
+mod network_code;
 mod participants;
 mod preemption;
 mod programs;
