@@ -111,9 +111,10 @@ fn loops_other_rates_and_other_stations_are_refused() {
     assert!(reason(&mixed, &same).contains("two programs are for the station `a`"));
     assert!(reason(&mixed, &[program("x", "1 Gbit/s", 1)]).contains("no host `x`"));
     assert!(reason(&mixed, &[]).contains("no program"));
-    let scheduled = "[[channel]]\nname = \"c\"\ndestination = \"91:e0:f0:00:fe:01\"\nstream_id = 1\n\
-                     class = \"scheduled\"\nsize_octets = 64\ninterval_ns = 1_000_000\n\
-                     fixed_delay_us = 200\ntalker = \"a\"\nlisteners = [\"b\"]\n";
+    let scheduled = "[[channel]]\nname = \"c\"\ndestination = \"91:e0:f0:00:fe:01\"\n\
+                     stream_id = 1\nclass = \"scheduled\"\nsize_octets = 64\n\
+                     interval_ns = 1_000_000\nfixed_delay_us = 200\n\
+                     talker = \"a\"\nlisteners = [\"b\"]\n";
     let text = nodes(&["a", "b"], &[]) + &link("a", "b", 1_000) + scheduled;
     assert!(reason(&system(&text), &one).contains("channel `c` is scheduled"));
 }
