@@ -6,12 +6,15 @@ mod common;
 
 use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
-use onbeat::interface::{InterfaceOptions, InterfaceSettings, LOOK_AGAIN};
+use onbeat::interface::{InterfaceOptions, InterfaceSettings, InterfaceStation, LOOK_AGAIN};
 use onbeat_model::integrity::Integrity;
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
+use onbeat_network_code::assembly::{AssemblyOptions, assemble};
+use onbeat_run::netns::INTERFACE;
 use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::launch::LaunchTimes;
+use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::talker::ChannelParameters;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -159,4 +162,49 @@ fn receive_timestamps_change_nothing_of_that() {
 fn a_reader_that_follows_its_schedule_allocates_nothing() {
     // It sleeps until shortly before the window, and may block after it.
     check(InterfaceOptions { follow_schedule: true, ..InterfaceOptions::default() }, 2);
+}
+
+/// Begins a round each 2 ms, sends a message in it and takes one.
+const STATION: &str = "
+station talker
+output value[8]
+input answer[8]
+message value = 1[8]
+message answer = 2[8]
+begin:
+    future answers, 1 ms
+    sync master
+    create value
+    send value
+    halt
+answers:
+    future begin, 1 ms
+    receive answer, answer
+    halt
+";
+
+#[test]
+fn a_station_allocates_nothing_and_sleeps_once_a_wait() {
+    let Some(mut hosts) = hosts() else { return };
+    // SAFETY: no pointers; like every real-time program, this one locks its memory.
+    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
+    let open = |text: &str| {
+        let assembly = assemble("a.nc", text, AssemblyOptions::default());
+        let program = assembly.program.unwrap_or_else(|| panic!("{:?}", assembly.diagnostics));
+        InterfaceStation::open(INTERFACE, program, Span::from_s(1), 10_000).expect("an interface")
+    };
+    let mut station = hosts.inside("talker", || open(STATION));
+    let words = [7; 8];
+    let used = std::thread::spawn(move || {
+        let used = counted(|| {
+            station.station().write(BufferId(0), &words).expect("its buffer");
+            station.step(MonoTime::now() + Span::from_ms(10)).expect("a network");
+        });
+        (used, station.wire_counters(), station.slot_errors().kept().len() as u64)
+    });
+    let (used, wire, errors) = used.join().expect("the station");
+    assert_eq!((used.allocations, used.faults), (0, 0), "{used:?}");
+    assert!(used.switches <= MESSAGES as i64, "{used:?}");
+    assert!(wire.data > 0 && wire.rounds > 0, "{wire:?}");
+    assert_eq!(errors, wire.data + wire.rounds, "{wire:?}");
 }
