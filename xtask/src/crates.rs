@@ -15,7 +15,7 @@ pub(crate) const EDGES: [(&str, &[&str]); 20] = [
     ("onbeat-report", &["onbeat-model", "onbeat-measure"]),
     ("onbeat-configuration", &["onbeat-model"]),
     ("onbeat-runtime", &["onbeat-model"]),
-    ("onbeat-network-code", &["onbeat-model", "onbeat-runtime"]),
+    ("onbeat-network-code", &["onbeat-model", "onbeat-bounds", "onbeat-runtime"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-run", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat"]),

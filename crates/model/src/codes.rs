@@ -507,6 +507,30 @@ areas! {
         UNUSED_LABEL = "OB6058", "an unused label";
         /// An assembled program that is none.
         IMAGE = "OB6059", "a file is no assembled program";
+        /// The system has something that stations do not carry.
+        UNCARRIED = "OB6060", "traffic that stations do not carry";
+        /// Nothing to plan.
+        NOTHING = "OB6061", "no channels for stations";
+        /// More channels than messages.
+        MESSAGES = "OB6062", "more channels than messages";
+        /// A channel's data unit is longer than a frame.
+        PAYLOAD = "OB6063", "a message is too long for a station";
+        /// Links of different rates, or of one that no station has.
+        RATE = "OB6064", "links of a rate that rounds cannot use";
+        /// Links that are no tree.
+        TOPOLOGY = "OB6065", "a network that is no tree";
+        /// A port that may hold frames of stations back.
+        PORT = "OB6066", "a port that may hold stations back";
+        /// The master is no host.
+        MASTER = "OB6067", "a master that is no host";
+        /// A round has no room for any slot.
+        ROUND = "OB6068", "a round is too short";
+        /// Slots take more than all time.
+        LOAD = "OB6069", "slots take more than all time";
+        /// A slot found no room.
+        PLACE = "OB6070", "no room for a slot";
+        /// A program is longer than a station holds.
+        PROGRAM = "OB6071", "a planned program is too long";
     }
     /// What the verifier of Network Code finds.
     verification {

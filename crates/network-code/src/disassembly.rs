@@ -146,7 +146,7 @@ fn message_name(program: &StationProgram, id: MessageId) -> &str {
 }
 
 /// Cycles in the largest unit of which they are a whole number.
-fn time(cycles: u32) -> String {
+pub(crate) fn time(cycles: u32) -> String {
     let ns = i64::from(cycles) * i64::from(CYCLE_NS);
     let units = UNITS.iter().filter(|(unit, size)| *unit != "cycles" && ns % size == 0);
     match units.max_by_key(|(_, size)| size) {

@@ -1,8 +1,9 @@
-//! Network Code before it runs: assembler, disassembler, reference interpreter and verifier.
+//! Network Code before it runs: assembler, disassembler, reference interpreter and verifier; and
+//! programs for the channels of a description.
 //!
 //! ```text
-//! text ──assembly──→ StationProgram ──→ verifier ──→ findings
-//!                          └──────────→ interpreter ──→ trace
+//! System ──planning──→ text ──assembly──→ StationProgram ──→ verifier ──→ findings
+//!                                               └──────────→ interpreter ──→ trace
 //! ```
 //!
 //! `onbeat_runtime::network_code` has the instructions, their times and a station that executes
@@ -12,5 +13,6 @@ pub mod assembly;
 pub mod disassembly;
 pub mod format;
 pub mod interpreter;
+pub mod planning;
 pub mod topology;
 pub mod verification;

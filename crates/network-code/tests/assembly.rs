@@ -97,7 +97,8 @@ fn every_code_has_a_bad_program() {
     for path in texts("bad") {
         seen.extend(assembled(&path).0.diagnostics.iter().map(|d| d.code.as_str()));
     }
-    for entry in codes::ALL {
+    // Those from OB6060 on are of plans: the tests of `planning` have them.
+    for entry in codes::ALL.iter().filter(|entry| entry.code.as_str() < "OB6060") {
         assert!(seen.contains(entry.code.as_str()), "no bad program gives {}", entry.code);
     }
 }

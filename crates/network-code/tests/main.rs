@@ -7,6 +7,7 @@ mod assembly;
 mod differential;
 mod generator;
 mod pair;
+mod planning;
 mod programs;
 mod texts;
 mod topology;

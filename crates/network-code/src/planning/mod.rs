@@ -1,0 +1,202 @@
+//! From a description to programs: every channel has a slot of its own in a round that all stations
+//! share, and a bound.
+//!
+//! ```text
+//! System ──carried──→ tree of links ──slots──→ round ──timetable──→ programs, latencies
+//! ```
+//!
+//! What a station sends is flooded, and two frames must meet at no link, whatever clocks, bridges
+//! and best effort do. `docs/network-code.md` says how ("From a description").
+//!
+//! Times are in nanoseconds of true time since the first octet of the frame that begins
+//! the round leaves the master. What may be earlier is rounded down, what may be later is rounded
+//! up.
+
+mod carried;
+mod latency;
+mod repetition;
+mod round;
+mod slots;
+mod timetable;
+mod tree;
+mod writing;
+
+pub use slots::{ROUND_LENGTH_MAX, ROUNDS_MAX, SENDINGS_MAX};
+pub use tree::{BusLink, BusPath};
+
+use onbeat_model::codes::{network_code as codes, plan as plan_codes};
+use onbeat_model::diagnostic::{Diagnostic, Origin};
+use onbeat_model::plan::Bound;
+use onbeat_model::system::{ChannelId, NodeId, System};
+use onbeat_model::units::Octets;
+use onbeat_runtime::network_code::instruction::{BufferId, MessageId};
+use onbeat_runtime::network_code::program::StationProgram;
+use onbeat_runtime::network_code::timing::{Cycles, Medium};
+use round::Bus;
+
+/// How far clocks of interfaces may be from nominal, in parts of 10⁹ (IEEE 802.3: ±100 ppm).
+pub const DRIFT_PPB: u32 = 100_000;
+
+/// What a planner of programs knows beside the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusOptions {
+    /// The host that begins rounds; none: the one from which the worst delay is least.
+    pub master: Option<NodeId>,
+    /// How far clocks are from nominal at most, in parts of 10⁹. Those of the description count if
+    /// they are further.
+    pub drift_ppb: u32,
+    /// The longest frame of best effort that may be on any link, with header and check sequence,
+    /// beside what the description has.
+    pub best_effort: Octets,
+}
+
+impl Default for BusOptions {
+    fn default() -> Self {
+        Self { master: None, drift_ppb: DRIFT_PPB, best_effort: Octets::default() }
+    }
+}
+
+/// Programs for the stations of a system, and what they guarantee.
+#[derive(Clone, Debug)]
+pub struct BusPlan {
+    /// What frames are sent over.
+    pub medium: Medium,
+    /// How far each clock may be from nominal, in parts of 10⁹.
+    pub drift_ppb: u32,
+    /// The station that begins rounds: an index.
+    pub master: usize,
+    /// Every host with an endpoint, and the master.
+    pub stations: Vec<BusStation>,
+    /// From one beginning of a round to the next.
+    pub round: Cycles,
+    /// Rounds until all repeats.
+    pub rounds: u32,
+    /// From the beginning of a round to where the first slot of any station may begin.
+    pub beginning: Cycles,
+    /// At the end of each round, without slots: there stations receive what came last.
+    pub ending: Cycles,
+    /// One per channel, in their order.
+    pub slots: Vec<BusSlot>,
+    /// How much of the time of the busiest link belongs to slots, and to beginnings and ends of
+    /// rounds, in parts of 10⁶.
+    pub load_ppm: u32,
+    /// Every link that frames are flooded over, in each direction.
+    pub links: Vec<BusLink>,
+    /// Who reaches which link, and when.
+    pub paths: Vec<BusPath>,
+}
+
+/// A station of such a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusStation {
+    /// The host.
+    pub node: NodeId,
+    /// Its program.
+    pub program: StationProgram,
+    /// The text that it is assembled from.
+    pub text: String,
+    /// Which buffer belongs to which channel.
+    pub buffers: Vec<(ChannelId, BufferId)>,
+}
+
+/// The slot of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusSlot {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The message that carries it.
+    pub message: MessageId,
+    /// Its length.
+    pub words: u16,
+    /// The station that sends it: an index.
+    pub sender: usize,
+    /// The slot is in each `every`-th round.
+    pub every: u32,
+    /// The first round that has it, below `every`.
+    pub first_round: u32,
+    /// Where the slot begins, from the beginning of its round.
+    pub start: Cycles,
+    /// Where the last link is free of its frame.
+    pub end: Cycles,
+    /// When `create` is issued: by the sender's clock, from its reference point. That of a slave is
+    /// the issue of the instruction behind `sync slave`, that of the master the first octet of its
+    /// frame.
+    pub create: Cycles,
+    /// One per listener, in the order of the channel.
+    pub receipts: Vec<BusReceipt>,
+}
+
+/// That a listener receives a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusReceipt {
+    /// The station: an index.
+    pub listener: usize,
+    /// When `receive` is issued, by the listener's clock and from its reference point: in the round
+    /// where that is earliest, and where it is latest.
+    pub receive: [Cycles; 2],
+    /// From a write to the end of `receive`.
+    pub bound: Bound,
+}
+
+impl BusPlan {
+    /// The worst bound of a channel over its listeners.
+    pub fn bound(&self, channel: ChannelId) -> Option<&BusReceipt> {
+        let receipts = &self.slots.get(channel.index())?.receipts;
+        receipts.iter().max_by_key(|receipt| receipt.bound.total())
+    }
+}
+
+/// Plans a slot for each channel of a system, and writes the programs.
+///
+/// # Errors
+/// Everything that prevents it, at once: what is not carried or known (OB6060 to OB6066), a master
+/// that cannot be one (OB6067), rounds without room (OB6068 to OB6070), programs that are too long
+/// (OB6071).
+pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Diagnostic>> {
+    let frames = carried::frames(system)?;
+    let tree = tree::BroadcastTree::new(system, &frames, options)?;
+    let bus = Bus::new(system, tree, frames);
+    let (schedule, timetables) = bus.schedule()?;
+    let slots = latency::slots(&bus, &schedule, &timetables);
+    let stations = writing::stations(&bus, &schedule, &timetables)?;
+    Ok(BusPlan {
+        medium: bus.tree.medium,
+        drift_ppb: bus.tree.drift_ppb,
+        master: bus.tree.master,
+        stations,
+        round: Cycles(schedule.round.cast_unsigned()),
+        rounds: schedule.rounds,
+        beginning: Cycles(schedule.beginning.cast_unsigned()),
+        ending: Cycles(schedule.ending.cast_unsigned()),
+        slots,
+        load_ppm: schedule.load_ppm,
+        links: bus.tree.links(system),
+        paths: bus.paths(),
+    })
+}
+
+/// What the user should know of a plan that can be carried out: fixed delays below the worst case
+/// (OB2005).
+pub fn late(system: &System, plan: &BusPlan) -> Vec<Diagnostic> {
+    let each = plan.slots.iter().flat_map(|slot| slot.receipts.iter().map(move |to| (slot, to)));
+    let late = each.filter_map(|(slot, receipt)| {
+        let channel = system.channel(slot.channel);
+        let (bound, delay) = (receipt.bound.total(), channel.fixed_delay);
+        let listener = &system.node(plan.stations[receipt.listener].node).name;
+        let message = format!(
+            "a message of `{}` may take {bound} to `{listener}`, longer than its fixed delay of \
+             {delay}",
+            channel.name
+        );
+        let help = "raise the fixed delay, or shorten the interval: most of it is the wait for the \
+                    slot";
+        let late = Diagnostic::error(plan_codes::LATE, message, channel.origin, "may be late");
+        (bound > delay).then(|| late.warning().help(help))
+    });
+    late.collect()
+}
+
+/// That something of the whole system is in the way.
+fn refused(code: onbeat_model::diagnostic::Code, message: String, help: &str) -> Diagnostic {
+    Diagnostic { at: None, ..Diagnostic::error(code, message, Origin::default(), "") }.help(help)
+}

@@ -1,0 +1,249 @@
+//! What is on the bus in a round, and how long each frame needs it.
+
+use super::carried::ChannelFrames;
+use super::slots::{self, BusSchedule};
+use super::timetable::{self, Timetable};
+use super::tree::{Arrival, BroadcastTree};
+use super::{BusPath, codes, refused};
+use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::system::{NodeId, System};
+use onbeat_runtime::network_code::timing::{CYCLE_NS, RECEIVE_STORE, SEND_START, SYNC_RESUME};
+
+/// A cycle, in ns.
+pub(super) const CYCLE: i64 = CYCLE_NS as i64;
+/// From `create` to the first octet, in cycles: 2 for `create`, then that of `send`.
+pub(super) const CREATE_LEAD: i64 = 2 + SEND_START.0 as i64;
+/// Rounding of instants to whole nanoseconds.
+const ROUNDING: i64 = 1;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BusFrame {
+    /// The beginning of a round.
+    Sync,
+    /// The beginning of a hyper-round.
+    HyperRound,
+    /// A channel: an index.
+    Channel(usize),
+}
+
+/// From when to when something may be, in ns of the round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reference {
+    /// When the last octet of the EtherType has come.
+    pub(super) ethertype: [i64; 2],
+    /// When the instruction behind `sync slave` is issued; of the master, its first octet.
+    pub(super) resume: [i64; 2],
+}
+
+/// When a link belongs to a frame, in cycles from the begin of its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BusWindow {
+    /// An index of the tree's ports.
+    pub(super) link: usize,
+    /// The window before it, by its position.
+    pub(super) before: Option<usize>,
+    pub(super) offset: i64,
+    pub(super) occupies: i64,
+}
+
+/// A system's frames on its tree.
+#[derive(Debug)]
+pub(super) struct Bus<'a> {
+    pub(super) system: &'a System,
+    pub(super) tree: BroadcastTree,
+    pub(super) frames: Vec<ChannelFrames>,
+    /// By channel, the station that sends.
+    pub(super) senders: Vec<usize>,
+    /// By channel, the stations that receive.
+    pub(super) listeners: Vec<Vec<usize>>,
+    /// By station.
+    pub(super) references: Vec<Reference>,
+}
+
+impl<'a> Bus<'a> {
+    pub(super) fn new(system: &'a System, tree: BroadcastTree, frames: Vec<ChannelFrames>) -> Self {
+        let at = |node: NodeId| tree.stations.binary_search(&node).unwrap_or(0);
+        let senders = frames.iter().map(|frames| at(frames.talker)).collect();
+        let listeners =
+            frames.iter().map(|of| of.listeners.iter().map(|node| at(*node)).collect()).collect();
+        let references = (0..tree.stations.len()).map(|of| reference(&tree, of)).collect();
+        Self { system, tree, frames, senders, listeners, references }
+    }
+
+    /// Slots, and what each station does when.
+    pub(super) fn schedule(&self) -> Result<(BusSchedule, Vec<Timetable>), Vec<Diagnostic>> {
+        let base = slots::base(self)?;
+        let mut ending = self.ending(base.round);
+        for _ in 0..ENDINGS_MAX {
+            let schedule = slots::schedule(self, &base, ending)?;
+            match timetable::timetables(self, &schedule) {
+                Ok(timetables) => return Ok((schedule, timetables)),
+                // What is received last needs so much more behind the last slot.
+                Err(lacking) => ending += lacking,
+            }
+        }
+        let message = "stations do not come to an end of what they receive in a round".to_owned();
+        Err(vec![refused(codes::ROUND, message, "use longer intervals")])
+    }
+
+    pub(super) fn sender(&self, frame: BusFrame) -> usize {
+        match frame {
+            BusFrame::Sync | BusFrame::HyperRound => self.tree.master,
+            BusFrame::Channel(channel) => self.senders[channel],
+        }
+    }
+
+    pub(super) fn words(&self, frame: BusFrame) -> u16 {
+        match frame {
+            BusFrame::Sync | BusFrame::HyperRound => 1,
+            BusFrame::Channel(channel) => self.frames[channel].words,
+        }
+    }
+
+    /// All frames that there may be.
+    pub(super) fn all(&self) -> impl Iterator<Item = BusFrame> {
+        let channels = (0..self.frames.len()).map(BusFrame::Channel);
+        [BusFrame::Sync, BusFrame::HyperRound].into_iter().chain(channels)
+    }
+
+    /// By how much the first octet of a frame may be off the begin of its slot: too early by the
+    /// drift of the round so far; too late by that, and by what is not known of the begin of the
+    /// round at its sender.
+    pub(super) fn off(&self, frame: BusFrame, round: i64) -> [i64; 2] {
+        let drift = self.tree.error(round);
+        let sender = self.sender(frame);
+        if frame == BusFrame::Sync {
+            // The next round begins by the master's clock.
+            return [-drift, 0];
+        }
+        if sender == self.tree.master {
+            return [-drift, drift];
+        }
+        let [early, late] = self.references[sender].resume;
+        // Slots begin at whole cycles of the round, and stations at whole cycles of their own.
+        [-drift, late - early + CYCLE + drift]
+    }
+
+    /// When links belong to a frame, the sender's own first: from its earliest begin there until
+    /// its latest end and the gap behind it. What is early for all frames alike is left out.
+    pub(super) fn windows(&self, frame: BusFrame, round: i64) -> Vec<BusWindow> {
+        let words = self.words(frame);
+        let [first, last] = self.off(frame, round);
+        let [_, length] = self.tree.frame(words);
+        let window = |arrival: &Arrival| {
+            let [early, late] = self.tree.begin(arrival, words);
+            // Starts are whole cycles, rounded down.
+            let offset = early.div_euclid(CYCLE);
+            let until = last - first + late + length + self.tree.gap();
+            BusWindow {
+                link: arrival.link,
+                before: arrival.before,
+                offset,
+                occupies: cycles_up(until) - offset,
+            }
+        };
+        self.tree.arrivals[self.sender(frame)].iter().map(window).collect()
+    }
+
+    /// The longest of its windows.
+    pub(super) fn longest(&self, frame: BusFrame, round: i64) -> i64 {
+        let windows = self.windows(frame, round);
+        windows.iter().map(|window| window.occupies).max().unwrap_or(0)
+    }
+
+    /// The offset of a slave's first octet, or of the master's, that is in a slot in any case.
+    pub(super) fn offset(&self, sender: usize, start: i64) -> i64 {
+        start - self.references[sender].resume[0].div_euclid(CYCLE)
+    }
+
+    /// When `receive` may be issued at a listener at the earliest, in its cycles, for a frame
+    /// whose slot begins at `start`.
+    pub(super) fn received(&self, frame: BusFrame, listener: usize, start: i64, round: i64) -> i64 {
+        let [_, late] = self.off(frame, round);
+        let words = self.words(frame);
+        let [_, delay] = self.tree.delay_to(self.sender(frame), listener, words);
+        let [_, length] = self.tree.frame(words);
+        // It is stored some cycles later, which begin with the next one.
+        let stored = (RECEIVE_STORE.0.cast_signed() + 1) * CYCLE;
+        let there = start * CYCLE + late + delay + length + stored + ROUNDING;
+        let own = self.references[listener].resume[0] - 2 * self.tree.error(round);
+        cycles_up(there - own)
+    }
+
+    /// The last offset at which a station has to be ready for the next round, in its cycles.
+    pub(super) fn ready(&self, station: usize, round: i64) -> i64 {
+        let round_cycles = round / CYCLE;
+        if station == self.tree.master {
+            return round_cycles - MASTER_LEAD;
+        }
+        let reference = &self.references[station];
+        let next = round + reference.ethertype[0] - reference.resume[1] - CYCLE;
+        (next - 3 * self.tree.error(round)).div_euclid(CYCLE)
+    }
+
+    /// How long a slave that waits for the next round from an offset on does so, in cycles.
+    pub(super) fn timeout(&self, station: usize, from: i64, round: i64) -> i64 {
+        let reference = &self.references[station];
+        let next = round + reference.ethertype[1] - reference.resume[0] - from * CYCLE;
+        cycles_up(next + 4 * self.tree.error(round)) + TIMEOUT_MARGIN
+    }
+
+    /// What the end of a round needs, at first sight: what comes in the last slot is received.
+    pub(super) fn ending(&self, round: i64) -> i64 {
+        let mut ending = 0;
+        for channel in 0..self.frames.len() {
+            let frame = BusFrame::Channel(channel);
+            let own = self.windows(frame, round).first().map_or(0, |own| own.occupies);
+            let start = round / CYCLE - own;
+            for listener in &self.listeners[channel] {
+                let words = i64::from(self.words(frame));
+                let done = self.received(frame, *listener, start, round) + words + 2;
+                ending = ending.max(done + timetable::LEAVE - self.ready(*listener, round));
+            }
+        }
+        ending
+    }
+
+    /// Who reaches which link, and when.
+    pub(super) fn paths(&self) -> Vec<BusPath> {
+        let mut paths = Vec::new();
+        for sender in 0..self.tree.stations.len() {
+            let own: Vec<_> = self.all().filter(|frame| self.sender(*frame) == sender).collect();
+            for arrival in &self.tree.arrivals[sender] {
+                let delays = own.iter().map(|frame| self.tree.delay(arrival, self.words(*frame)));
+                let both = delays.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+                let link = arrival.link;
+                paths.extend(both.map(|delay_ns| BusPath { sender, link, delay_ns }));
+            }
+        }
+        paths
+    }
+}
+
+/// How often the end of a round is made longer at most.
+const ENDINGS_MAX: usize = 16;
+/// Cycles by which a timeout is longer than it need be.
+const TIMEOUT_MARGIN: i64 = 2;
+/// From the master's first `future` of a round to the first octet: its 2 cycles, and `sync`.
+pub(super) const MASTER_LEAD: i64 = 2 + SEND_START.0 as i64;
+
+/// When a round begins for a station.
+fn reference(tree: &BroadcastTree, station: usize) -> Reference {
+    if station == tree.master {
+        return Reference::default();
+    }
+    let [early, late] = tree.delay_to(tree.master, station, 1);
+    let [least, most] = tree.ethertype();
+    let ethertype = [early + least - ROUNDING, late + most + ROUNDING];
+    // It comes within a cycle of the station.
+    let resume = SYNC_RESUME.0.cast_signed() * CYCLE;
+    let later = tree.error(2 * CYCLE);
+    let resume = [ethertype[0] + resume - later, ethertype[1] + resume + CYCLE + later];
+    Reference { ethertype, resume }
+}
+
+/// Whole cycles, rounded up.
+pub(super) fn cycles_up(ns: i64) -> i64 {
+    -(-ns).div_euclid(CYCLE)
+}

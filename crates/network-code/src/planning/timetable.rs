@@ -1,0 +1,171 @@
+//! What a station does in each round, and when, in cycles of its own clock.
+//!
+//! A slave counts from the issue of the instruction behind `sync slave`, the master from the first
+//! octet of the frame that begins the round.
+
+use super::round::{Bus, BusFrame, CREATE_LEAD, MASTER_LEAD};
+use super::slots::BusSchedule;
+use onbeat_runtime::network_code::timing::SYNC_RESUME;
+
+/// Cycles of `future`, `halt` and `branch`.
+pub(super) const FUTURE: i64 = 2;
+const HALT: i64 = 1;
+pub(super) const BRANCH: i64 = 3;
+/// Cycles of `receive` beside its words.
+const RECEIVE: i64 = 2;
+/// Cycles of `create` and `send`.
+const SEND: i64 = 4;
+
+/// From the end of an action until the next one may begin: `halt`, a cycle so that its countdown
+/// has not ended, and `future`.
+const APART: i64 = HALT + FUTURE;
+/// Behind the last action of a round: `branch` at the end of a repetition, and `goto`.
+pub(super) const LEAVE: i64 = 2 * BRANCH;
+
+/// What a station does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum ActionKind {
+    /// Sends the frame that begins a hyper-round.
+    HyperRound,
+    /// Sends a channel.
+    Send(usize),
+    /// Receives a channel.
+    Receive(usize),
+}
+
+/// When it does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Action {
+    /// The issue of its first instruction.
+    pub(super) at: i64,
+    pub(super) kind: ActionKind,
+}
+
+/// A station's round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct RoundActions {
+    /// In the order of time.
+    pub(super) actions: Vec<Action>,
+    /// For how long a slave waits for its beginning.
+    pub(super) timeout: i64,
+}
+
+/// All rounds of a station.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Timetable {
+    pub(super) rounds: Vec<RoundActions>,
+    /// When a slave looks whether a hyper-round has begun, if there is more than one round.
+    pub(super) look: Option<i64>,
+}
+
+impl Action {
+    /// How long it takes.
+    pub(super) fn takes(self, bus: &Bus<'_>) -> i64 {
+        match self.kind {
+            ActionKind::HyperRound | ActionKind::Send(_) => SEND,
+            ActionKind::Receive(channel) => RECEIVE + i64::from(bus.frames[channel].words),
+        }
+    }
+}
+
+/// When a slave looks for the frame that begins a hyper-round, whose slot begins at `mark`.
+fn look(bus: &Bus<'_>, station: usize, mark: i64, round: i64) -> i64 {
+    bus.received(BusFrame::HyperRound, station, mark, round)
+}
+
+/// When the first action of a station in a round may begin. `mark` is the slot of the frame that
+/// begins a hyper-round.
+pub(super) fn first(bus: &Bus<'_>, station: usize, mark: Option<i64>, round: i64) -> i64 {
+    let ready = match mark {
+        _ if station == bus.tree.master => {
+            let ethertype = bus.tree.medium.ethertype_cycles() + SYNC_RESUME;
+            return ethertype.0.cast_signed() + HALT + 1 + FUTURE;
+        }
+        // `receive` of one word, and whether there was a frame.
+        Some(mark) => look(bus, station, mark, round) + RECEIVE + 1 + BRANCH,
+        // Whether a round has begun.
+        None => BRANCH,
+    };
+    ready + FUTURE + HALT + FUTURE
+}
+
+/// What all stations do; or by how many cycles too late one of them is ready for the next round.
+pub(super) fn timetables(bus: &Bus<'_>, schedule: &BusSchedule) -> Result<Vec<Timetable>, i64> {
+    let mut timetables = Vec::new();
+    let mut lacking = 0;
+    for station in 0..bus.tree.stations.len() {
+        let (timetable, late) = timetable(bus, schedule, station);
+        lacking = lacking.max(late);
+        timetables.push(timetable);
+    }
+    if lacking > 0 { Err(lacking) } else { Ok(timetables) }
+}
+
+fn timetable(bus: &Bus<'_>, schedule: &BusSchedule, station: usize) -> (Timetable, i64) {
+    let round_ns = schedule.round_ns();
+    let is_master = station == bus.tree.master;
+    let mark = schedule.hyper_round;
+    let look = mark.filter(|_| !is_master).map(|mark| look(bus, station, mark, round_ns));
+    let ready = bus.ready(station, round_ns);
+    let mut rounds: Vec<RoundActions> = Vec::new();
+    let mut late = i64::MIN;
+    let mut before = 0;
+    for round in 0..schedule.rounds {
+        let mut actions = actions(bus, schedule, station, round);
+        if round == 0 && is_master {
+            let at = mark.map(|mark| mark - CREATE_LEAD);
+            let first = at.map(|at| Action { at, kind: ActionKind::HyperRound });
+            actions.splice(0..0, first);
+        }
+        let timeout = bus.timeout(station, before, round_ns);
+        let begun = if round == 0 { look.map_or(0, |look| look + RECEIVE + 1 + BRANCH) } else { 0 };
+        let done = actions.last().map(|last| last.at + last.takes(bus));
+        before = done.unwrap_or(begun.max(BRANCH));
+        late = late.max(before + LEAVE - ready);
+        rounds.push(RoundActions { actions, timeout });
+    }
+    if let ([round], false) = (&mut rounds[..], is_master) {
+        // It follows itself, by `goto`.
+        round.timeout = bus.timeout(station, before + BRANCH, round_ns);
+    }
+    (Timetable { rounds, look }, late)
+}
+
+/// What a station does in one round: it sends when it must, and receives as soon as it can.
+fn actions(bus: &Bus<'_>, schedule: &BusSchedule, station: usize, round: u32) -> Vec<Action> {
+    let mut actions = Vec::new();
+    let mut due = Vec::new();
+    for (channel, slot) in schedule.slots.iter().enumerate() {
+        if round % slot.every != slot.first_round {
+            continue;
+        }
+        if bus.senders[channel] == station {
+            let at = bus.offset(station, slot.start) - CREATE_LEAD;
+            actions.push(Action { at, kind: ActionKind::Send(channel) });
+        } else if bus.listeners[channel].contains(&station) {
+            let frame = BusFrame::Channel(channel);
+            let at = bus.received(frame, station, slot.start, schedule.round_ns());
+            due.push(Action { at, kind: ActionKind::Receive(channel) });
+        }
+    }
+    actions.sort_unstable();
+    due.sort_unstable();
+    let first = first(bus, station, schedule.hyper_round, schedule.round_ns());
+    for mut receive in due {
+        receive.at = receive.at.max(first);
+        let takes = receive.takes(bus);
+        let mut place = actions.len();
+        for (index, other) in actions.iter().enumerate() {
+            if receive.at + takes + APART <= other.at {
+                place = index;
+                break;
+            }
+            receive.at = receive.at.max(other.at + other.takes(bus) + APART);
+        }
+        actions.insert(place, receive);
+    }
+    actions
+}
+
+/// The master's `future` of a round, before the first octet.
+pub(super) const BEGIN: i64 = -MASTER_LEAD;

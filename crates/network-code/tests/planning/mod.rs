@@ -1,0 +1,7 @@
+//! Programs that are planned for the channels of descriptions.
+
+mod by_hand;
+mod descriptions;
+mod random;
+mod refusals;
+mod simulation;

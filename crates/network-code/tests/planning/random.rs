@@ -1,0 +1,245 @@
+//! Random systems: nothing collides and nothing is lost, whatever clocks, bridges and applications
+//! do, and messages keep their bounds.
+
+use super::descriptions::{BEGIN, bridge, channel, hosts, link, noise, system};
+use super::simulation::{NS, Simulated, Temper, World, collision, simulate};
+use onbeat_model::codes::network_code as codes;
+use onbeat_model::system::System;
+use onbeat_model::units::Octets;
+use onbeat_network_code::assembly::{AssemblyOptions, assemble};
+use onbeat_network_code::format::format;
+use onbeat_network_code::interpreter::SentContent;
+use onbeat_network_code::planning::{BusOptions, BusPlan, plan_bus};
+use onbeat_testkit::Random;
+use std::collections::BTreeSet;
+
+/// Systems of the default test.
+const SYSTEMS: u64 = 150;
+
+/// A description: bridges in a tree, hosts at any of them.
+fn description(random: &mut Random) -> String {
+    let mut text = BEGIN.to_owned();
+    let mbps = random.one_of(&[1_000, 1_000, 1_000, 100, 100, 10]);
+    let count = 2 + random.index(5);
+    let names: Vec<String> = (0..count).map(|at| format!("h{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    hosts(&mut text, &names);
+    // Two hosts may have one link and no bridge.
+    let bridges = if count == 2 { random.index(4) } else { 1 + random.index(3) };
+    let propagation = |random: &mut Random| random.one_of(&[0, 20, 500, 5_000]);
+    for at in 0..bridges {
+        bridge(&mut text, &format!("b{at}"), random.one_of(&[0, 500, 3_000, 10_000]));
+        if random.one_in(4) {
+            let with = format!("name = \"b{at}\"\ncut_through = true");
+            text = text.replace(&format!("name = \"b{at}\""), &with);
+        }
+        if at > 0 {
+            let other = format!("b{}", random.index(at));
+            link(&mut text, [&format!("b{at}"), &other], mbps, propagation(random));
+        }
+    }
+    match bridges {
+        0 => link(&mut text, ["h0", "h1"], mbps, propagation(random)),
+        _ => {
+            for name in &names {
+                let at = format!("b{}", random.index(bridges));
+                link(&mut text, [name, &at], mbps, propagation(random));
+            }
+        }
+    }
+    channels(random, &mut text, &names, mbps);
+    if random.one_in(3) {
+        noise(&mut text, names[0], names[1], random.between(18, 1_472));
+    }
+    text
+}
+
+fn channels(random: &mut Random, text: &mut String, names: &[&str], mbps: i64) {
+    let slower = 1_000 / mbps;
+    let us = |us: i64| us * 1_000 * slower;
+    let intervals = match random.below(6) {
+        0 | 1 => vec![us(500)],
+        2 => vec![us(500), us(1_000), us(2_000)],
+        3 => vec![us(400), us(600)],
+        4 => vec![us(333) + 1, us(1_000) + 7],
+        _ => vec![us(250), us(5_000)],
+    };
+    for number in 0..1 + random.index(8) {
+        let octets = match random.below(3) {
+            0 => random.between(1, 1_400),
+            _ => random.between(1, 64),
+        };
+        let talker = random.index(names.len());
+        let others = (0..names.len()).filter(|at| *at != talker);
+        let mut listeners: Vec<&str> =
+            others.filter(|_| random.one_in(2)).map(|at| names[at]).collect();
+        if listeners.is_empty() {
+            listeners.push(names[(talker + 1) % names.len()]);
+        }
+        let interval = random.one_of(&intervals);
+        let (name, octets) = (format!("c{number}"), octets as usize);
+        channel(text, number, &name, octets, interval, names[talker], &listeners);
+    }
+}
+
+fn options(random: &mut Random, system: &System) -> BusOptions {
+    let hosts: Vec<_> = (0..)
+        .map(onbeat_model::system::NodeId)
+        .take(system.nodes.len())
+        .filter(|id| system.node(*id).name.starts_with('h'))
+        .collect();
+    BusOptions {
+        master: random.one_in(3).then(|| random.one_of(&hosts)),
+        drift_ppb: random.one_of(&[100_000, 100_000, 0, 10_000]),
+        best_effort: Octets::new(if random.one_in(6) { 1_518 } else { 0 }),
+    }
+}
+
+/// What must hold of a simulation in which no frame is lost.
+fn check(plan: &BusPlan, simulated: &Simulated, rounds: u64) {
+    if let Some(found) = collision(&simulated.flights) {
+        panic!("frames meet: {found}");
+    }
+    for (station, counters) in simulated.counters.iter().enumerate() {
+        let name = &plan.stations[station].program.station;
+        assert_eq!(counters.traps, 0, "{name}");
+        assert_eq!(counters.overruns, 0, "{name}");
+        assert_eq!(counters.data_wrong_length, 0, "{name}");
+        // Up to two before it began, and the one that is cut off.
+        let seen = counters.rounds_begun + counters.rounds_seen;
+        assert!(seen + 3 >= rounds, "{name}: {counters:?}");
+    }
+    let round = i128::from(plan.round.0 * 8) * NS;
+    let settled = round * i128::from(settled(plan));
+    for delivery in simulated.deliveries.iter().filter(|it| it.written >= settled) {
+        let slot = &plan.slots[delivery.slot];
+        let receipt = slot.receipts.iter().find(|it| it.listener == delivery.listener);
+        let bound = &receipt.expect("it listens").bound;
+        let [best, most] = [bound.best, bound.total()].map(|span| i128::from(span.as_ns()) * NS);
+        let taken = delivery.latency;
+        let shown = format!("{delivery:?} of {:?}", slot.channel);
+        assert!(taken <= most, "{taken} is above {most}: {shown}");
+        assert!(taken >= best, "{taken} is below {best}: {shown}");
+    }
+}
+
+/// The round before which all stations are in step: two until all have begun, and those until the
+/// next hyper-round.
+fn settled(plan: &BusPlan) -> u32 {
+    if plan.rounds > 1 { 3 + 2 * plan.rounds } else { 3 }
+}
+
+/// What is sent in rounds that are not the first or last comes to each listener, and each slot is
+/// used.
+fn all_deliver(plan: &BusPlan, simulated: &Simulated, rounds: u64) {
+    let seen: BTreeSet<_> =
+        simulated.deliveries.iter().map(|it| (it.slot, it.listener, it.value)).collect();
+    let round = i128::from(plan.round.0 * 8) * NS;
+    let whole = round * i128::from(settled(plan))..round * i128::from(rounds - 2);
+    let mut used = BTreeSet::new();
+    for flight in simulated.flights.iter().filter(|it| whole.contains(&it.begin)) {
+        let SentContent::Data { message, words } = &flight.content else { continue };
+        let slot = plan.slots.iter().position(|slot| slot.message == *message);
+        let Some(slot) = slot.filter(|_| words[0] > 0) else { continue };
+        used.insert(slot);
+        for receipt in &plan.slots[slot].receipts {
+            let expected = (slot, receipt.listener, words[0]);
+            assert!(seen.contains(&expected), "{expected:?} of {:?}", plan.slots[slot]);
+        }
+    }
+    assert_eq!(used.len(), plan.slots.len(), "slots are used");
+}
+
+/// What programs and texts are to each other.
+fn texts(plan: &BusPlan) {
+    for station in &plan.stations {
+        let (name, text) = (&station.program.station, &station.text);
+        assert_eq!(format(text).as_ref(), Ok(text), "{name}");
+        let again = assemble("x.nc", text, AssemblyOptions::default());
+        assert_eq!(again.diagnostics, [], "{text}");
+        assert_eq!(again.program.map(|it| it.words).as_ref(), Some(&station.program.words));
+        assert_eq!(station.program.check(), Ok(()));
+    }
+}
+
+/// Plans and simulates one system; none if it is refused.
+fn planned(seed: u64) -> Option<(u32, usize)> {
+    let mut random = Random(seed);
+    let text = description(&mut random);
+    let system = system(&text);
+    let options = options(&mut random, &system);
+    let plan = match plan_bus(&system, &options) {
+        Ok(plan) => plan,
+        Err(errors) => {
+            let is_full = |code| [codes::ROUND, codes::LOAD, codes::PLACE].contains(&code);
+            assert!(errors.iter().all(|error| is_full(error.code)), "{errors:?}\n{text}");
+            return None;
+        }
+    };
+    texts(&plan);
+    let rounds = u64::from(settled(&plan) + 2 * plan.rounds.max(5));
+    let mut deliveries = 0;
+    for temper in [Temper::Calm, Temper::Random, Temper::Extreme, Temper::Extreme] {
+        let mut world = World::new(&system, &plan, temper, Random(random.draw()));
+        let simulated = simulate(&mut world, rounds);
+        check(&plan, &simulated, rounds);
+        all_deliver(&plan, &simulated, rounds);
+        deliveries += simulated.deliveries.len();
+    }
+    lossy(&system, &plan, rounds, Random(random.draw()));
+    Some((plan.rounds, deliveries))
+}
+
+/// Who has lost the beginning of a round sends nothing that meets anything.
+fn lossy(system: &System, plan: &BusPlan, rounds: u64, mut random: Random) {
+    let mut world = World::new(system, plan, Temper::Extreme, Random(random.draw()));
+    world.one_lost_of = 2 + random.below(6);
+    let simulated = simulate(&mut world, rounds);
+    assert_eq!(collision(&simulated.flights), None, "one of {} lost", world.one_lost_of);
+    for counters in &simulated.counters {
+        assert_eq!((counters.traps, counters.overruns), (0, 0));
+    }
+}
+
+#[test]
+fn frames_never_meet_and_messages_keep_their_bounds() {
+    let count = std::env::var("ONBEAT_NETWORK_CODE_SYSTEMS").ok();
+    let count = count.map_or(SYSTEMS, |count| count.parse().expect("a number of systems"));
+    let (mut refused, mut hyper, mut deliveries) = (0, 0, 0);
+    for seed in 0..count {
+        let seeded = std::panic::catch_unwind(|| planned(seed));
+        match seeded.unwrap_or_else(|_| panic!("seed {seed}")) {
+            Some((rounds, received)) => {
+                hyper += u64::from(rounds > 1);
+                deliveries += received;
+            }
+            None => refused += 1,
+        }
+    }
+    assert!(refused * 3 < count, "{refused} of {count} refused");
+    assert!(hyper * 5 > count, "{hyper} of {count} have several rounds");
+    assert!(deliveries as u64 > count * 100, "{deliveries}");
+    println!(
+        "{count} systems, {refused} refused, {hyper} of several rounds, {deliveries} received"
+    );
+}
+
+/// Tests see what they are to exclude: clocks that are worse than a plan counts with make frames
+/// meet.
+#[test]
+fn clocks_beyond_the_limit_make_frames_meet() {
+    let mut met = 0;
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let system = system(&description(&mut random));
+        let options = BusOptions { drift_ppb: 0, ..BusOptions::default() };
+        let Ok(plan) = plan_bus(&system, &options) else { continue };
+        let mut world = World::new(&system, &plan, Temper::Extreme, Random(seed));
+        for drift in &mut world.drift_ppb {
+            *drift = random.one_of(&[-1_000_000, 1_000_000]);
+        }
+        let simulated = simulate(&mut world, u64::from(settled(&plan) + 2 * plan.rounds));
+        met += usize::from(collision(&simulated.flights).is_some());
+    }
+    assert!(met > 5, "{met} of 40");
+}

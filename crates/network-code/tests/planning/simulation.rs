@@ -1,0 +1,391 @@
+//! All stations of a plan, by the reference interpreter, in exact true time: clocks that drift,
+//! bridges that hold frames back, applications that write whenever they like. Where frames go and
+//! how long they take is computed here from the description alone.
+
+use onbeat_model::system::{NodeKind, PortId, System};
+use onbeat_model::units::MacAddress;
+use onbeat_network_code::interpreter::{Interpreter, SentContent, SentFrame, StationRecord};
+use onbeat_network_code::planning::BusPlan;
+use onbeat_runtime::network_code::counters::StationCounters;
+use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};
+use onbeat_runtime::network_code::timing::Cycles;
+use onbeat_runtime::network_code::trace::Outcome;
+use onbeat_testkit::Random;
+use std::collections::BTreeMap;
+
+/// A nanosecond in attoseconds: a cycle that drifts by whole ppb is whole.
+pub(super) const NS: i128 = 1_000_000_000;
+
+/// How adverse a network is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Temper {
+    /// All nominal.
+    Calm,
+    /// Anything within the limits.
+    Random,
+    /// Only the limits.
+    Extreme,
+}
+
+/// What is given.
+#[derive(Clone, Debug)]
+pub(super) struct World<'a> {
+    pub(super) system: &'a System,
+    pub(super) plan: &'a BusPlan,
+    /// Of each node.
+    pub(super) drift_ppb: Vec<i64>,
+    /// When each station's cycle 0 is.
+    started: Vec<i128>,
+    pub(super) temper: Temper,
+    pub(super) random: Random,
+    /// Of so many frames of the master one is lost on its way to a station; 0: none is.
+    pub(super) one_lost_of: u64,
+}
+
+/// A frame on the bus.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    pub(super) sender: usize,
+    pub(super) content: SentContent,
+    /// When the first octet leaves.
+    pub(super) begin: i128,
+    words: u16,
+    /// By port: from when to when it keeps the link, with its gap.
+    pub(super) occupied: Vec<(PortId, i128, i128)>,
+    /// By station: when its EtherType is there, and when all of it is.
+    arrivals: BTreeMap<usize, (i128, i128)>,
+}
+
+/// A message on its way: which write, where, how long it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Delivery {
+    pub(super) slot: usize,
+    pub(super) listener: usize,
+    pub(super) value: u32,
+    pub(super) written: i128,
+    pub(super) latency: i128,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Simulated {
+    pub(super) flights: Vec<Flight>,
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) counters: Vec<StationCounters>,
+}
+
+/// Inputs of a station: cycles, and what.
+type Inputs = Vec<(u64, Input)>;
+
+#[derive(Clone, Debug)]
+enum Input {
+    Sync(u32),
+    Data(MessageId, Vec<u32>),
+    Write(BufferId, Vec<u32>),
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        system: &'a System,
+        plan: &'a BusPlan,
+        temper: Temper,
+        mut random: Random,
+    ) -> Self {
+        let limit = i64::from(plan.drift_ppb);
+        let drift = |_| match temper {
+            Temper::Calm => 0,
+            Temper::Random => random.between(-limit, limit),
+            Temper::Extreme => random.one_of(&[-limit, limit]),
+        };
+        let drift_ppb = (0..system.nodes.len()).map(drift).collect();
+        let round = i64::try_from(plan.round.0 * 8).expect("it is short");
+        // Slaves start before the master, or some rounds later.
+        let started = (0..plan.stations.len()).map(|at| match at == plan.master {
+            true => 0,
+            false => i128::from(random.between(-round, 2 * round)) * NS,
+        });
+        let started = started.collect();
+        Self { system, plan, drift_ppb, started, temper, random, one_lost_of: 0 }
+    }
+
+    fn cycle(&self, station: usize) -> i128 {
+        let node = self.plan.stations[station].node;
+        8 * (NS + i128::from(self.drift_ppb[node.index()]))
+    }
+
+    /// True time of a cycle of a station.
+    fn at(&self, station: usize, cycle: Cycles) -> i128 {
+        self.started[station] + i128::from(cycle.0) * self.cycle(station)
+    }
+
+    /// The first cycle of a station that is not before an instant; none before its start.
+    fn cycle_at(&self, station: usize, at: i128) -> Option<u64> {
+        let since = at - self.started[station];
+        let cycle = self.cycle(station);
+        (since >= 0).then(|| u64::try_from((since + cycle - 1) / cycle).expect("a short time"))
+    }
+
+    /// Octets as a node sends them.
+    fn octets(&self, node: usize, octets: i128) -> i128 {
+        let octet_ns = i128::from(8 * self.plan.medium.octet_cycles);
+        octets * octet_ns * (NS + i128::from(self.drift_ppb[node]))
+    }
+
+    /// Between nothing and so much.
+    fn up_to(&mut self, most: i128) -> i128 {
+        match self.temper {
+            Temper::Calm => 0,
+            Temper::Random => most * i128::from(self.random.below(1_001)) / 1_000,
+            Temper::Extreme => most * i128::from(self.random.below(2)),
+        }
+    }
+
+    /// The longest frame of best effort at a port, in octets on the wire.
+    fn best_effort(&self, port: PortId) -> i128 {
+        let link = self.plan.links.iter().find(|link| link.port == port).expect("it is there");
+        match link.best_effort.get() {
+            0 => 0,
+            octets => i128::from(octets) + 20,
+        }
+    }
+
+    /// Where a frame goes.
+    fn fly(&mut self, sender: usize, begin: i128, content: SentContent) -> Flight {
+        let words = match &content {
+            SentContent::Data { words, .. } => words.len() as u16,
+            SentContent::Sync { .. } => 1,
+        };
+        let node = self.plan.stations[sender].node;
+        // Preamble, addresses, tag, EtherType, header, words, check sequence; at least 68 octets.
+        let octets = 8 + i128::from(14 + 4 + 4 + 4 * u32::from(words) + 4).max(68);
+        let mut flight = Flight {
+            sender,
+            content,
+            begin,
+            words,
+            occupied: Vec::new(),
+            arrivals: BTreeMap::new(),
+        };
+        let mut ready = vec![(self.system.node(node).ports[0], begin)];
+        while let Some((port, at)) = ready.pop() {
+            let from = self.system.port(port).node.index();
+            let wait = self.best_effort(port);
+            let wait = self.octets(from, wait);
+            let start = at + self.up_to(wait);
+            let end = start + self.octets(from, octets);
+            flight.occupied.push((port, start, end + self.octets(from, 12)));
+            let link = self.system.link_of(port);
+            let propagation = i128::from(link.propagation.as_ns()) * NS;
+            let peer = self.system.port(port).peer;
+            let node = self.system.port(peer).node;
+            match &self.system.node(node).kind {
+                NodeKind::Host(_) => {
+                    let it = self.plan.stations.iter().position(|station| station.node == node);
+                    let ethertype = start + self.octets(from, 26) + propagation;
+                    flight.arrivals.extend(it.map(|it| (it, (ethertype, end + propagation))));
+                }
+                NodeKind::Bridge(bridge) => {
+                    let is_cut = bridge.cut_through && self.up_to(1) == 1;
+                    let there = if is_cut { start + self.octets(from, 26) } else { end };
+                    let forwarding = i128::from(bridge.forwarding.as_ns()) * NS;
+                    let at = there + propagation + forwarding;
+                    let others = &self.system.node(node).ports;
+                    ready.extend(others.iter().filter(|it| **it != peer).map(|it| (*it, at)));
+                }
+            }
+        }
+        flight
+    }
+
+    /// What frames are to a station.
+    fn inputs(&self, station: usize, flights: &[Flight]) -> Inputs {
+        let mut inputs = Vec::new();
+        for (number, flight) in flights.iter().enumerate() {
+            let Some((ethertype, end)) = flight.arrivals.get(&station) else { continue };
+            // The same frame both times that a station is carried out.
+            let mut of_frame = Random((number * 1_000 + station) as u64);
+            let may_be_lost = self.one_lost_of > 0 && flight.sender == self.plan.master;
+            if may_be_lost && of_frame.one_in(self.one_lost_of) {
+                continue;
+            }
+            match &flight.content {
+                SentContent::Sync { round } => {
+                    let at = self.cycle_at(station, *ethertype);
+                    inputs.extend(at.map(|at| (at, Input::Sync(*round))));
+                }
+                SentContent::Data { message, words } => {
+                    let known = self.plan.stations[station].program.message(*message);
+                    let at = self.cycle_at(station, *end).filter(|_| known.is_some());
+                    let data = Input::Data(*message, words.clone());
+                    inputs.extend(at.map(|at| (at + 8, data)));
+                }
+            }
+        }
+        inputs
+    }
+
+    fn interpret(&self, station: usize, mut inputs: Inputs, until: i128) -> Interpreted {
+        inputs.sort_by_key(|(at, _)| *at);
+        let mut interpreter = Interpreter::new(self.plan.stations[station].program.clone());
+        let mut record = StationRecord::default();
+        for (at, input) in &inputs {
+            interpreter.run(Cycles(*at), &mut record);
+            match input {
+                Input::Sync(round) => {
+                    interpreter.sync_received(*round, MacAddress([2, 0, 0, 0, 0, 1]));
+                }
+                Input::Data(message, words) => interpreter.data_received(*message, words),
+                Input::Write(buffer, words) => {
+                    interpreter.write(*buffer, words).expect("it is an output");
+                }
+            }
+        }
+        let until = self.cycle_at(station, until).unwrap_or(0);
+        interpreter.run(Cycles(until), &mut record);
+        Interpreted { record, counters: *interpreter.counters(), inputs }
+    }
+
+    /// Frames of a station.
+    fn flights(&mut self, station: usize, sent: &[SentFrame]) -> Vec<Flight> {
+        let mut flights = Vec::new();
+        for frame in sent {
+            let begin = self.at(station, frame.at);
+            flights.push(self.fly(station, begin, frame.content.clone()));
+        }
+        flights
+    }
+
+    /// Writes of all applications: instants, and what.
+    fn writes(&mut self, until: i128) -> Vec<BTreeMap<usize, Vec<(i128, u32)>>> {
+        let mut writes = vec![BTreeMap::new(); self.plan.stations.len()];
+        for (slot, it) in self.plan.slots.iter().enumerate() {
+            let period = i128::from(self.plan.round.0 * 8) * i128::from(it.every) * NS;
+            let mut at = self.started[it.sender].max(0);
+            let mut value = 0;
+            let own: &mut Vec<_> = writes[it.sender].entry(slot).or_default();
+            while at < until {
+                value += 1;
+                own.push((at, value));
+                // Sometimes more often than there are slots.
+                at += period / 3 + self.random.below(1_000) as i128 * period / 1_000;
+            }
+        }
+        writes
+    }
+}
+
+struct Interpreted {
+    record: StationRecord,
+    counters: StationCounters,
+    inputs: Inputs,
+}
+
+/// Carries all stations out for some rounds.
+pub(super) fn simulate(world: &mut World<'_>, rounds: u64) -> Simulated {
+    let plan = world.plan;
+    let until = i128::from(plan.round.0 * 8 * rounds) * NS;
+    let writes = world.writes(until);
+    let own = |world: &World<'_>, station: usize| -> Inputs {
+        let of_slot = |(slot, writes): (&usize, &Vec<(i128, u32)>)| {
+            let slot = &plan.slots[*slot];
+            let buffers = &plan.stations[station].buffers;
+            let (_, buffer) = buffers.iter().find(|(id, _)| *id == slot.channel).expect("its own");
+            let (buffer, words) = (*buffer, usize::from(slot.words));
+            let write = move |(at, value): &(i128, u32)| (*at, buffer, vec![*value; words]);
+            writes.iter().map(write).collect::<Vec<_>>()
+        };
+        let all = writes[station].iter().flat_map(of_slot);
+        let input =
+            |(at, buffer, words)| Some((world.cycle_at(station, at)?, Input::Write(buffer, words)));
+        all.filter_map(input).collect()
+    };
+    // No slave decides by what another one sends, so the master's frames say when they send.
+    let inputs = own(world, plan.master);
+    let record = world.interpret(plan.master, inputs, until).record;
+    let of_master = world.flights(plan.master, &record.sent);
+    let mut flights = of_master.clone();
+    let mut records = BTreeMap::new();
+    for station in (0..plan.stations.len()).filter(|it| *it != plan.master) {
+        let mut inputs = own(world, station);
+        inputs.extend(world.inputs(station, &of_master));
+        let record = world.interpret(station, inputs, until).record;
+        let own = world.flights(station, &record.sent);
+        flights.extend(own);
+        records.insert(station, record.sent);
+    }
+    let mut simulated = Simulated { flights, deliveries: Vec::new(), counters: Vec::new() };
+    for station in 0..plan.stations.len() {
+        let mut inputs = own(world, station);
+        inputs.extend(world.inputs(station, &simulated.flights));
+        let interpreted = world.interpret(station, inputs, until);
+        if let Some(sent) = records.get(&station) {
+            assert_eq!(*sent, interpreted.record.sent, "what others send changes nothing");
+        }
+        simulated.counters.push(interpreted.counters);
+        deliveries(world, station, &interpreted, &writes, &mut simulated.deliveries);
+    }
+    simulated
+}
+
+/// What a station received first of each write, and how long after it.
+fn deliveries(
+    world: &World<'_>,
+    station: usize,
+    interpreted: &Interpreted,
+    writes: &[BTreeMap<usize, Vec<(i128, u32)>>],
+    into: &mut Vec<Delivery>,
+) {
+    let plan = world.plan;
+    let program = &plan.stations[station].program;
+    let mut last = BTreeMap::new();
+    for entry in &interpreted.record.trace {
+        let word = program.word(entry.address).expect("an instruction");
+        let Ok(Instruction::Receive { message, .. }) = Instruction::decode(word) else { continue };
+        let Some(slot) = plan.slots.iter().position(|slot| slot.message == message) else {
+            continue;
+        };
+        if entry.outcome != Outcome::Received(true) {
+            continue;
+        }
+        let is_of = |(at, input): &&(u64, Input)| {
+            let is_it = matches!(input, Input::Data(of, _) if *of == message);
+            is_it && *at <= entry.issued.0
+        };
+        let newest = interpreted.inputs.iter().rev().find(is_of).map(|(_, input)| input);
+        let Some(Input::Data(_, words)) = newest else { panic!("a frame was received") };
+        let value = words[0];
+        assert!(words.iter().all(|word| *word == value), "all of one write");
+        let before = last.insert(slot, value).unwrap_or(0);
+        assert!(before <= value, "in the order of writes");
+        if value == before || value == 0 {
+            continue;
+        }
+        let (written, _) = writes[plan.slots[slot].sender][&slot][value as usize - 1];
+        let latency = world.at(station, entry.next) - written;
+        into.push(Delivery { slot, listener: station, value, written, latency });
+    }
+}
+
+/// Two frames that are at one link at once, if there are any.
+pub(super) fn collision(flights: &[Flight]) -> Option<String> {
+    let mut at_ports: BTreeMap<PortId, Vec<(i128, i128, usize)>> = BTreeMap::new();
+    for (number, flight) in flights.iter().enumerate() {
+        for (port, start, end) in &flight.occupied {
+            at_ports.entry(*port).or_default().push((*start, *end, number));
+        }
+    }
+    at_ports.into_iter().find_map(|(port, mut all)| {
+        all.sort_unstable();
+        let meets = all.windows(2).find(|pair| pair[0].1 > pair[1].0)?;
+        let shown = meets.iter().map(|(start, end, number)| {
+            let Flight { sender, words, begin, .. } = flights[*number];
+            format!(
+                "station {sender}, {words} words, sent at {} ns, there from {} to {} ns",
+                begin / NS,
+                start / NS,
+                end / NS
+            )
+        });
+        Some(format!("{port:?}: {}", shown.collect::<Vec<_>>().join("; ")))
+    })
+}
