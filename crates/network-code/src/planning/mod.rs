@@ -28,7 +28,7 @@ use onbeat_model::codes::{network_code as codes, plan as plan_codes};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::plan::Bound;
 use onbeat_model::system::{ChannelId, NodeId, System};
-use onbeat_model::units::Octets;
+use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::network_code::instruction::{BufferId, MessageId};
 use onbeat_runtime::network_code::program::StationProgram;
 use onbeat_runtime::network_code::timing::{Cycles, Medium};
@@ -51,8 +51,10 @@ pub struct BusOptions {
 }
 
 impl Default for BusOptions {
+    /// What [`NetworkAssumptions`](crate::topology::NetworkAssumptions) are by default: clocks as
+    /// far off as those of Ethernet may be, and best effort that no description knows.
     fn default() -> Self {
-        Self { master: None, drift_ppb: DRIFT_PPB, best_effort: Octets::default() }
+        Self { master: None, drift_ppb: DRIFT_PPB, best_effort: frame::MAX_TAGGED }
     }
 }
 

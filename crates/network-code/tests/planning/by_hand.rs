@@ -4,11 +4,14 @@ use super::descriptions::{BEGIN, bridge, channel, hosts, link, noise, system};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
-use onbeat_network_code::planning::{BusOptions, BusPlan, late, plan_bus};
+use onbeat_network_code::planning::{BusOptions, BusPlan, DRIFT_PPB, late, plan_bus};
 use onbeat_runtime::network_code::timing::Cycles;
 
 /// Clocks that are exact.
 const EXACT: BusOptions = BusOptions { master: None, drift_ppb: 0, best_effort: Octets::new(0) };
+
+/// Clocks as Ethernet has them, and no best effort but what is described.
+const QUIET: BusOptions = BusOptions { drift_ppb: DRIFT_PPB, ..EXACT };
 
 fn planned(text: &str, options: BusOptions) -> BusPlan {
     plan_bus(&system(text), &options).unwrap_or_else(|errors| panic!("{errors:?}"))
@@ -122,19 +125,19 @@ r0_0:
 // after the begin, or 326.9 cycles.
 #[test]
 fn drift_makes_slots_longer() {
-    let plan = planned(&pair(), BusOptions::default());
+    let plan = planned(&pair(), QUIET);
     assert_eq!(plan.drift_ppb, 100_000);
     assert_eq!(plan.slots[0].end - plan.slots[0].start, Cycles(327));
     // A description may say that a clock is worse: by 400 instead of 200 ns, or 351.9 cycles.
     let name = "name = \"a\"";
     let worse = pair().replacen(name, &format!("{name}\nclock = {{ drift_ppb = -200_000 }}"), 1);
-    let plan = planned(&worse, BusOptions::default());
+    let plan = planned(&worse, QUIET);
     assert_eq!(plan.drift_ppb, 200_000);
     assert_eq!(plan.slots[0].end - plan.slots[0].start, Cycles(352));
     // 4 × 1,000 ns each 100 ms are 40,000 ppb more.
     let wander = "clock = { drift_ppb = -200_000, wander_ns = 1_000, wander_period_ms = 100 }";
     let wanders = pair().replacen(name, &format!("{name}\n{wander}"), 1);
-    assert_eq!(planned(&wanders, BusOptions::default()).drift_ppb, 240_000);
+    assert_eq!(planned(&wanders, QUIET).drift_ppb, 240_000);
 }
 
 // 1,472 octets of a datagram are a frame of 1,518, and 1,538 on the wire: 12,304 ns at each of two

@@ -10,6 +10,8 @@ use onbeat_network_code::assembly::{AssemblyOptions, assemble};
 use onbeat_network_code::format::format;
 use onbeat_network_code::interpreter::SentContent;
 use onbeat_network_code::planning::{BusOptions, BusPlan, plan_bus};
+use onbeat_network_code::topology::{NetworkAssumptions, network_model};
+use onbeat_network_code::verification::{NetworkProperty, ProofVerdict, verify};
 use onbeat_testkit::Random;
 use std::collections::BTreeSet;
 
@@ -17,7 +19,7 @@ use std::collections::BTreeSet;
 const SYSTEMS: u64 = 150;
 
 /// A description: bridges in a tree, hosts at any of them.
-fn description(random: &mut Random) -> String {
+fn description(random: &mut Random, octets_max: i64) -> String {
     let mut text = BEGIN.to_owned();
     let mbps = random.one_of(&[1_000, 1_000, 1_000, 100, 100, 10]);
     let count = 2 + random.index(5);
@@ -47,14 +49,14 @@ fn description(random: &mut Random) -> String {
             }
         }
     }
-    channels(random, &mut text, &names, mbps);
+    channels(random, &mut text, &names, mbps, octets_max);
     if random.one_in(3) {
         noise(&mut text, names[0], names[1], random.between(18, 1_472));
     }
     text
 }
 
-fn channels(random: &mut Random, text: &mut String, names: &[&str], mbps: i64) {
+fn channels(random: &mut Random, text: &mut String, names: &[&str], mbps: i64, octets_max: i64) {
     let slower = 1_000 / mbps;
     let us = |us: i64| us * 1_000 * slower;
     let intervals = match random.below(6) {
@@ -66,8 +68,8 @@ fn channels(random: &mut Random, text: &mut String, names: &[&str], mbps: i64) {
     };
     for number in 0..1 + random.index(8) {
         let octets = match random.below(3) {
-            0 => random.between(1, 1_400),
-            _ => random.between(1, 64),
+            0 => random.between(1, octets_max),
+            _ => random.between(1, octets_max.min(64)),
         };
         let talker = random.index(names.len());
         let others = (0..names.len()).filter(|at| *at != talker);
@@ -165,7 +167,7 @@ fn texts(plan: &BusPlan) {
 /// Plans and simulates one system; none if it is refused.
 fn planned(seed: u64) -> Option<(u32, usize)> {
     let mut random = Random(seed);
-    let text = description(&mut random);
+    let text = description(&mut random, 1_400);
     let system = system(&text);
     let options = options(&mut random, &system);
     let plan = match plan_bus(&system, &options) {
@@ -224,6 +226,38 @@ fn frames_never_meet_and_messages_keep_their_bounds() {
     );
 }
 
+/// The longest message whose frame is as short as that which begins a round. The verifier has one
+/// least and one greatest delay for all frames of a station, and this plan one for each.
+const SHORT: i64 = 16;
+
+#[test]
+fn the_verifier_proves_what_is_planned() {
+    let (mut proven, mut hyper) = (0, 0);
+    for seed in 0..60 {
+        let mut random = Random(seed);
+        let text = description(&mut random, SHORT).replace("cut_through = true", "");
+        let system = system(&text);
+        let options = options(&mut random, &system);
+        let Ok(plan) = plan_bus(&system, &options) else { continue };
+        let programs: Vec<_> = plan.stations.iter().map(|it| it.program.clone()).collect();
+        let best_effort = Some(options.best_effort).filter(|octets| octets.get() > 0);
+        let assumptions = NetworkAssumptions { drift_ppb_max: plan.drift_ppb, best_effort };
+        let model = network_model(&system, &programs, assumptions).expect("it is a tree");
+        let verification = verify(&model);
+        for decided in &verification.properties {
+            // How much is left for best effort is not planned.
+            if decided.property != NetworkProperty::BestEffort {
+                let found = &decided.findings;
+                assert_eq!(decided.verdict, ProofVerdict::Proven, "{seed}: {found:?}\n{text}");
+            }
+        }
+        assert_eq!(verification.hyper_round, Some(plan.rounds as usize), "{seed}");
+        proven += 1;
+        hyper += usize::from(plan.rounds > 1);
+    }
+    assert!(proven > 40 && hyper > 10, "{proven} proven, {hyper} of several rounds");
+}
+
 /// Tests see what they are to exclude: clocks that are worse than a plan counts with make frames
 /// meet.
 #[test]
@@ -231,8 +265,8 @@ fn clocks_beyond_the_limit_make_frames_meet() {
     let mut met = 0;
     for seed in 0..40 {
         let mut random = Random(seed);
-        let system = system(&description(&mut random));
-        let options = BusOptions { drift_ppb: 0, ..BusOptions::default() };
+        let system = system(&description(&mut random, 1_400));
+        let options = BusOptions { drift_ppb: 0, best_effort: Octets::new(0), master: None };
         let Ok(plan) = plan_bus(&system, &options) else { continue };
         let mut world = World::new(&system, &plan, Temper::Extreme, Random(seed));
         for drift in &mut world.drift_ppb {

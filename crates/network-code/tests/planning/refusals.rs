@@ -4,7 +4,12 @@ use super::descriptions::{BEGIN, bridge, channel, hosts, link, system};
 use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::system::NodeId;
-use onbeat_network_code::planning::{BusOptions, plan_bus};
+use onbeat_model::units::Octets;
+use onbeat_network_code::planning::{BusOptions, DRIFT_PPB, plan_bus};
+
+/// No best effort but what is described.
+const QUIET: BusOptions =
+    BusOptions { master: None, drift_ppb: DRIFT_PPB, best_effort: Octets::new(0) };
 
 /// Hosts `a`, `b` and `c` at a bridge of so many Mbit/s.
 fn star(mbps: i64) -> String {
@@ -30,7 +35,7 @@ fn errors(text: &str, options: BusOptions) -> Vec<Diagnostic> {
 /// The only error, which says all of this.
 #[track_caller]
 fn refused(text: &str, code: Code, says: &[&str]) {
-    let errors = errors(text, BusOptions::default());
+    let errors = errors(text, QUIET);
     let [error] = &errors[..] else { panic!("{errors:?}") };
     assert_eq!(error.code, code, "{}", error.message);
     for part in says {
@@ -84,7 +89,7 @@ fn channels_that_are_too_many_or_too_long() {
         text
     };
     refused(&sized(1_473), codes::PAYLOAD, &["`x`", "375", "374"]);
-    assert!(plan_bus(&system(&sized(1_472)), &BusOptions::default()).is_ok());
+    assert!(plan_bus(&system(&sized(1_472)), &QUIET).is_ok());
 }
 
 /// As many channels as there are messages have room, and a program.
@@ -95,7 +100,7 @@ fn a_station_sends_as_many_channels_as_there_are_messages() {
         let interval = if number % 2 == 0 { 10_000_000 } else { 20_000_000 };
         channel(&mut text, number, &format!("x{number}"), 8, interval, "a", &["b"]);
     }
-    let plan = plan_bus(&system(&text), &BusOptions::default()).expect("there is room");
+    let plan = plan_bus(&system(&text), &QUIET).expect("there is room");
     assert_eq!(plan.stations[1].program.buffers.len(), 256, "with that of hyper-rounds");
 }
 
@@ -115,7 +120,7 @@ fn networks_that_are_no_bus() {
 
 #[test]
 fn a_bridge_is_no_master() {
-    let options = BusOptions { master: Some(NodeId(3)), ..BusOptions::default() };
+    let options = BusOptions { master: Some(NodeId(3)), ..QUIET };
     let errors = errors(&with_channel(1_000), options);
     assert_eq!(errors[0].code, codes::MASTER, "{errors:?}");
     assert!(errors[0].message.contains("`s`"));
@@ -128,7 +133,7 @@ fn stations_that_no_bridge_joins() {
     bridge(&mut text, "t", 0);
     link(&mut text, ["d", "t"], 1_000, 100);
     let system = system(&text);
-    let options = BusOptions { master: Some(NodeId(3)), ..BusOptions::default() };
+    let options = BusOptions { master: Some(NodeId(3)), ..QUIET };
     assert_eq!(system.node(NodeId(3)).name, "d");
     let errors = plan_bus(&system, &options).expect_err("it is alone");
     assert_eq!(errors[0].code, codes::TOPOLOGY, "{errors:?}");
@@ -161,7 +166,7 @@ fn programs_that_are_too_long() {
         let name = format!("x{number}");
         channel(&mut odd, number, &name, 8, ms * 1_000_000, "a", &["b", "c"]);
     }
-    let errors = errors(&odd, BusOptions::default());
+    let errors = errors(&odd, QUIET);
     assert_eq!(errors.len(), 3, "each station's: {errors:?}");
     assert!(errors.iter().all(|error| error.code == codes::PROGRAM));
     assert!(errors[0].message.contains("instructions"));
@@ -175,7 +180,6 @@ fn several_reasons_are_told_at_once() {
     let mut text = with_channel(1_000);
     channel(&mut text, 1, "y", 1_476, 1_000_000, "a", &["b"]);
     let text = text.replacen("class = \"A\"", "class = \"A\"\nburst_messages = 2", 1);
-    let found: Vec<_> =
-        errors(&text, BusOptions::default()).iter().map(|error| error.code).collect();
+    let found: Vec<_> = errors(&text, QUIET).iter().map(|error| error.code).collect();
     assert_eq!(found, [codes::UNCARRIED, codes::PAYLOAD]);
 }
