@@ -77,7 +77,10 @@ pub struct MessageObserved {
 pub struct MessageListener {
     /// Where it is.
     pub node: NodeId,
-    /// `send`s of it before the end of the run, of other stations.
+    /// When it was to start first. What was sent before counts for nothing here.
+    pub start: NetTime,
+    /// `send`s of it before the end of the run, of other stations, whose frames were to leave when
+    /// it was to have started, or later.
     pub sent: u64,
     /// Of these frames: how many were whole at its port, while it was on or when it was stopped.
     pub arrived: u64,
@@ -166,17 +169,24 @@ impl Books {
         self.stations.push(StationBook { observed, sent: VecDeque::new(), first: 0 });
     }
 
-    /// A message that a station sends, or receives, by the name that it has there.
-    pub(super) fn add_message(&mut self, id: MessageId, name: &str, listener: Option<NodeId>) {
+    /// A message that a station sends or receives, by the name that it has there; once for each
+    /// station that receives it, with when that starts.
+    pub(super) fn add_message(
+        &mut self,
+        id: MessageId,
+        name: &str,
+        listener: Option<(NodeId, NetTime)>,
+    ) {
         let at = self.messages.partition_point(|message| message.id < id);
         if self.messages.get(at).is_none_or(|message| message.id != id) {
             let name = name.to_owned();
             self.messages.insert(at, MessageObserved { id, name, sent: 0, listeners: Vec::new() });
         }
         let listeners = &mut self.messages[at].listeners;
-        if let Some(node) = listener.filter(|node| listeners.iter().all(|it| it.node != *node)) {
+        if let Some((node, start)) = listener {
             listeners.push(MessageListener {
                 node,
+                start,
                 sent: 0,
                 arrived: 0,
                 received: 0,
@@ -216,6 +226,7 @@ impl Books {
             let message = &mut self.messages[at];
             message.sent += 1;
             let others = message.listeners.iter_mut().filter(|listener| listener.node != node);
+            let others = others.filter(|listener| listener.start <= starts);
             others.for_each(|listener| listener.sent += 1);
             Some(at)
         });
@@ -235,7 +246,7 @@ impl Books {
         let sending = *book.sent.get(usize::try_from(number.checked_sub(book.first)?).ok()?)?;
         let message = &mut self.messages[sending.message?];
         let found = message.listeners.iter_mut().find(|it| it.node == listener)?;
-        Some((sending, found))
+        (found.start <= sending.starts).then_some((sending, found))
     }
 
     /// The last octet of a frame is at a listener's port.

@@ -220,7 +220,7 @@ fn enter(books: &mut Books, station: &StationOnNode, start: NetTime) {
         .collect();
     for (id, is_listener) in uses {
         if let Some(format) = station.program.message(id) {
-            books.add_message(id, &format.name, is_listener.then_some(node));
+            books.add_message(id, &format.name, is_listener.then_some((node, start)));
         }
     }
 }

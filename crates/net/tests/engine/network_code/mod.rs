@@ -4,6 +4,7 @@
 mod counts;
 mod faults;
 mod interpreter;
+mod proofs;
 mod rounds;
 mod setup;
 
