@@ -450,3 +450,87 @@ fn networks_that_programs_are_not_for_are_refused_with_the_reason() {
     run(&["nc", "verify", "."], place, 2);
     run(&["nc", "verify", ".", "c.nc", "--drift-ppm", "5000"], place, 2);
 }
+
+/// A network of the stations of `MASTER` and `SLAVE`, with more of it behind.
+fn pair_of_stations(more: &str) -> tempfile::TempDir {
+    let network = "format = 1\nname = \"pair\"\n[run]\nduration_ms = 100\nseed = 1\n\
+                   [[host]]\nname = \"master\"\n[[host]]\nname = \"slave\"\n\
+                   [[bridge]]\nname = \"bridge\"\n\
+                   [[link]]\nends = [\"master\", \"bridge\"]\nrate_mbps = 1000\n\
+                   [[link]]\nends = [\"slave\", \"bridge\"]\nrate_mbps = 1000\n";
+    let network = format!("{network}{more}");
+    directory(&[("system.toml", &network), ("master.nc", MASTER), ("slave.nc", SLAVE)])
+}
+
+#[test]
+fn a_simulation_of_stations_counts_rounds_and_messages() {
+    let place = pair_of_stations("");
+    run(&["nc", "asm", "slave.nc", "-o", "slave.ncb"], place.path(), 0);
+    let words = ["nc", "simulate", ".", "master.nc", "slave.ncb", "--rounds", "7"];
+    let found = results(&words, place.path(), 0);
+    assert_eq!(found["format"], "onbeat-network-code-simulation");
+    let figures = ["rounds", "rounds_wanted", "lost", "collisions", "overwritten", "seed"];
+    assert_eq!(figures.map(|name| found[name].as_u64()), [7, 7, 0, 0, 0, 1].map(Some));
+    let station = |at: usize| &found["stations"][at];
+    assert_eq!(
+        [station(0)["name"].as_str(), station(1)["name"].as_str()],
+        [Some("master"), Some("slave")]
+    );
+    assert_eq!(station(0)["counters"]["rounds_begun"], 7);
+    // Who starts later than the first round does not see it.
+    let seen = station(1)["counters"]["rounds_seen"].as_u64().expect("a number");
+    assert!((6..=7).contains(&seen), "{found}");
+    let answer = &found["messages"][1];
+    assert_eq!((&answer["name"], &answer["sent"]), (&json!("answer"), &json!(seen)));
+    let listener = &answer["listeners"][0];
+    assert_eq!((&listener["station"], &listener["received"]), (&json!("master"), &json!(seen)));
+    // Two links of no length, and a bridge of no time: twice the shortest frame.
+    assert_eq!(listener["wire_latency_ns"], json!({ "min": 2 * 72 * 8, "max": 2 * 72 * 8 }));
+    // Equal seeds give equal octets; others are other starts.
+    let text = |seed| {
+        let words = ["nc", "simulate", ".", "master.nc", "slave.nc", "--seed", seed, "--json"];
+        stdout(&run(&words, place.path(), 0))
+    };
+    assert_eq!(text("5"), text("5"));
+    assert_ne!(text("5"), text("6"));
+    let words = ["nc", "simulate", ".", "master.nc", "slave.nc", "--rounds", "90"];
+    let shown = stdout(&run(&words, place.path(), 0));
+    assert!(shown.contains("20 rounds in 100 ms, of 90 that were asked for."), "{shown}");
+}
+
+#[test]
+fn a_simulation_says_what_was_lost_and_which_station_stopped() {
+    let down = "[[fault]]\nlink = \"slave.p1\"\nfrom_ms = 20\nuntil_ms = 30\n";
+    let place = pair_of_stations(down);
+    let words = ["nc", "simulate", ".", "master.nc", "slave.nc"];
+    let shown = stdout(&run(&words, place.path(), 3));
+    assert!(shown.contains("2 messages were lost."), "{shown}");
+    assert!(shown.contains("No frames collided."), "{shown}");
+    // Without the flag, which no generated application sets, there is no countdown.
+    let trap = "station master\n\nbegin:\n    branch not flag(0), skip\n    future begin, 1 ms\n\
+                skip:\n    halt\n";
+    std::fs::write(place.path().join("trap.nc"), trap).expect("written");
+    let shown = stdout(&run(&["nc", "simulate", ".", "trap.nc"], place.path(), 3));
+    assert!(shown.contains("trap.nc:7: station `master` stopped: NoFuture"), "{shown}");
+}
+
+#[test]
+fn stations_that_a_network_cannot_have_are_refused_with_their_code() {
+    let place = pair_of_stations("");
+    let other = SLAVE.replace("station slave", "station bridge\nmedium 100 Mbit/s");
+    let slow = SLAVE.replace("station slave", "station master\nmedium 100 Mbit/s");
+    std::fs::write(place.path().join("other.nc"), other).expect("written");
+    std::fs::write(place.path().join("slow.nc"), slow).expect("written");
+    let words = ["nc", "simulate", ".", "slave.nc", "other.nc", "slow.nc", "slave.nc"];
+    let said = stderr(&run(&words, place.path(), 1));
+    for part in [
+        "OB6101",
+        "`bridge` is a bridge",
+        "two programs are of station `slave`",
+        "the program of `master` is for a medium of 100 Mb/s, its link has 1 Gb/s",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    run(&["nc", "simulate", "."], place.path(), 2);
+    run(&["nc", "simulate", ".", "nowhere.nc"], place.path(), 5);
+}

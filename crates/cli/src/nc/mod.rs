@@ -4,6 +4,7 @@ mod assemble;
 mod disassemble;
 mod format;
 mod run;
+mod simulate;
 mod verify;
 
 use crate::chosen::WrongArgument;
@@ -20,6 +21,7 @@ use onbeat_network_code::assembly::{AssemblyOptions, assemble};
 use onbeat_runtime::network_code::image::{self, IMAGE_OCTETS, ImageError};
 use onbeat_runtime::network_code::program::StationProgram;
 use run::StationArguments;
+use simulate::NetworkArguments;
 use std::path::Path;
 use verify::VerifyArguments;
 
@@ -67,6 +69,16 @@ the kernel (docs/network-code.md). Exits with 4 if the program ended in a trap."
 Exits with 0 if every property is proven, with 1 if one is violated: then an execution is shown that
 violates it. Exits with 6 if one is unknown (docs/network-code.md#verification).")]
     Verify(VerifyArguments),
+    /// Simulates the programs of a network in virtual time
+    #[command(after_help = "Examples:
+  onbeat nc simulate cell controller.nc sensor.nc
+  onbeat nc simulate cell/system.toml *.nc --rounds 100000 --seed 7
+  onbeat nc simulate cell *.nc --duration 10s --json
+
+Clocks, noise, streams and faults are those of the description. Applications write a count and
+random words. Exits with 3 if a message was lost, frames of two stations collided, or a program
+ended in a trap (docs/network-code.md#in-the-engine).")]
+    Simulate(NetworkArguments),
 }
 
 /// Does what is asked for.
@@ -77,6 +89,7 @@ pub(crate) fn nc(what: &NcVerb) -> anyhow::Result<Exit> {
         NcVerb::Fmt(arguments) => format::format(arguments),
         NcVerb::Run(arguments) => run::run(arguments),
         NcVerb::Verify(arguments) => verify::verify(arguments),
+        NcVerb::Simulate(arguments) => simulate::simulate(arguments),
     }
 }
 
