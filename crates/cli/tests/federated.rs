@@ -17,7 +17,7 @@ fn example() -> TempDir {
     copy
 }
 
-fn copy_directory(from: &Path, to: &Path) {
+pub(crate) fn copy_directory(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     for entry in from.read_dir().expect("the example").flatten() {
         let (path, target) = (entry.path(), to.join(entry.file_name()));

@@ -451,6 +451,48 @@ fn networks_that_programs_are_not_for_are_refused_with_the_reason() {
     run(&["nc", "verify", ".", "c.nc", "--drift-ppm", "5000"], place, 2);
 }
 
+/// Each command of the example's page, and what it prints.
+fn commands(page: &str) -> Vec<(String, String)> {
+    let mut commands: Vec<(String, String)> = Vec::new();
+    let is_shown = |line: &&str| line.starts_with("    ") || line.is_empty();
+    for line in page.lines().filter(is_shown).map(|line| line.get(4..).unwrap_or_default()) {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push((command.to_owned(), String::new())),
+            (None, Some((_, printed))) => {
+                printed.push_str(line);
+                printed.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    commands
+}
+
+#[test]
+fn the_example_prints_what_its_page_says() {
+    let place = tempfile::tempdir().expect("a directory");
+    crate::federated::copy_directory(&root().join("examples/07-network-code"), place.path());
+    let page = std::fs::read_to_string(place.path().join("README.md")).expect("text");
+    let programs = onbeat().get_program().to_owned();
+    let programs = Path::new(&programs).parent().expect("a directory").to_owned();
+    let path = std::env::var("PATH").expect("a path");
+    let path = format!("{}:{path}", programs.display());
+    let mut simulations = 0;
+    for (command, expected) in commands(&page) {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &command]).env("PATH", &path).current_dir(place.path());
+        let output = shell.output().expect("a shell");
+        let lines = stdout(&output).lines().fold(String::new(), |mut text, line| {
+            text.push_str(line.trim_end());
+            text.push('\n');
+            text
+        });
+        assert_eq!(lines.trim(), expected.trim(), "{command}: {}", stderr(&output));
+        simulations += u32::from(command.contains("simulate"));
+    }
+    assert_eq!(simulations, 2);
+}
+
 /// A network of the stations of `MASTER` and `SLAVE`, with more of it behind.
 fn pair_of_stations(more: &str) -> tempfile::TempDir {
     let network = "format = 1\nname = \"pair\"\n[run]\nduration_ms = 100\nseed = 1\n\

@@ -110,7 +110,7 @@ fn the_last_line_need_not_end() {
 
 #[test]
 fn the_examples_have_nothing_wrong() {
-    for name in ["01-two-hosts", "03-robot-arm", "04-tsn-ring"] {
+    for name in ["01-two-hosts", "03-robot-arm", "04-tsn-ring", "07-network-code"] {
         let loaded = load(&root().join("examples").join(name).join("system.toml"));
         assert_eq!(loaded.diagnostics, [], "{name}");
         assert!(loaded.system.is_some(), "{name}");
