@@ -451,6 +451,17 @@ fn networks_that_programs_are_not_for_are_refused_with_the_reason() {
     run(&["nc", "verify", ".", "c.nc", "--drift-ppm", "5000"], place, 2);
 }
 
+#[test]
+fn a_simulation_in_which_nothing_is_sent_claims_nothing() {
+    let place = directory(&[("system.toml", CELL), ("s.nc", ANSWERING)]);
+    let output = run(&["nc", "simulate", ".", "s.nc", "--rounds", "3"], place.path(), 0);
+    let said = String::from_utf8(output.stdout).expect("text");
+    let expected = "0 rounds in 1 s, of 3 that were asked for.\n\
+                    No message was sent: whether any is lost is unknown.\n\
+                    No frame left a port.\n";
+    assert!(said.ends_with(expected), "{said}");
+}
+
 /// Each command of the example's page, and what it prints.
 fn commands(page: &str) -> Vec<(String, String)> {
     let mut commands: Vec<(String, String)> = Vec::new();

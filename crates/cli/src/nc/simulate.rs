@@ -308,7 +308,9 @@ impl Simulated<'_> {
             Some(wanted) => vec![format!("{time}, of {wanted} that were asked for.")],
             None => vec![format!("{time}.")],
         };
+        let is_sent = self.observed.messages.iter().any(|message| message.sent > 0);
         lines.push(match self.observed.lost() {
+            0 if !is_sent => "No message was sent: whether any is lost is unknown.".to_owned(),
             0 => "No message was lost.".to_owned(),
             lost => format!("{} lost.", plural(lost, "message was", "messages were")),
         });
@@ -317,6 +319,7 @@ impl Simulated<'_> {
             lines.push(format!("{count} overwritten before they were received."));
         }
         lines.push(match self.observed.collisions() {
+            0 if self.observed.ports.is_empty() => "No frame left a port.".to_owned(),
             0 => "No frames collided.".to_owned(),
             count => format!("{count} times a frame waited for one of another station."),
         });
