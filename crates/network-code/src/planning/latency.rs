@@ -78,7 +78,7 @@ fn bound(
     let least =
         to.resume[0] + early - tree.error(early) - (from.resume[1] + created + tree.error(created));
     // What nothing shortens, whatever is known of the round.
-    let [delay_min, delay] = tree.delay_to(sender, listener, words);
+    let [delay_min, delay] = tree.delay_to(sender, listener, [words; 2]);
     let [frame_min, frame] = tree.frame(words);
     let blocked = tree.blocked_to(sender, listener);
     let sends = CREATE_LEAD * CYCLE;

@@ -21,8 +21,10 @@ mod timetable;
 mod tree;
 mod writing;
 
+pub use round::FrameDelays;
 pub use slots::{ROUND_LENGTH_MAX, ROUNDS_MAX, SENDINGS_MAX};
 pub use tree::{BusLink, BusPath};
+pub use writing::PLANNED;
 
 use onbeat_model::codes::{network_code as codes, plan as plan_codes};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
@@ -65,6 +67,8 @@ pub struct BusPlan {
     pub medium: Medium,
     /// How far each clock may be from nominal, in parts of 10⁹.
     pub drift_ppb: u32,
+    /// How delays of frames are counted: by their own lengths only where there is no room else.
+    pub delays: FrameDelays,
     /// The station that begins rounds: an index.
     pub master: usize,
     /// Every host with an endpoint, and the master.
@@ -157,13 +161,21 @@ impl BusPlan {
 pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Diagnostic>> {
     let frames = carried::frames(system)?;
     let tree = tree::BroadcastTree::new(system, &frames, options)?;
-    let bus = Bus::new(system, tree, frames);
-    let (schedule, timetables) = bus.schedule()?;
+    let bus = |delays| Bus::new(system, tree.clone(), frames.clone(), delays);
+    let mut bus_of = bus(FrameDelays::OfSender);
+    let mut scheduled = bus_of.schedule();
+    if scheduled.is_err() {
+        bus_of = bus(FrameDelays::OfFrame);
+        scheduled = bus_of.schedule();
+    }
+    let (schedule, timetables) = scheduled?;
+    let bus = bus_of;
     let slots = latency::slots(&bus, &schedule, &timetables);
     let stations = writing::stations(&bus, &schedule, &timetables)?;
     Ok(BusPlan {
         medium: bus.tree.medium,
         drift_ppb: bus.tree.drift_ppb,
+        delays: bus.delays,
         master: bus.tree.master,
         stations,
         round: Cycles(schedule.round.cast_unsigned()),

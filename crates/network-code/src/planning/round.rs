@@ -59,16 +59,45 @@ pub(super) struct Bus<'a> {
     pub(super) listeners: Vec<Vec<usize>>,
     /// By station.
     pub(super) references: Vec<Reference>,
+    /// Which frames of a station are counted with for the delay of each.
+    pub(super) delays: FrameDelays,
+    /// By station the words of its shortest and of its longest frame.
+    lengths: Vec<[u16; 2]>,
+}
+
+/// How long a frame takes, as plans count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameDelays {
+    /// As long as any frame of its sender: so counts the verifier, which proves such plans.
+    OfSender,
+    /// By its own length. Slots are shorter where frames of one sender differ. Theirs do not meet
+    /// either, which the verifier does not count with.
+    OfFrame,
 }
 
 impl<'a> Bus<'a> {
-    pub(super) fn new(system: &'a System, tree: BroadcastTree, frames: Vec<ChannelFrames>) -> Self {
+    pub(super) fn new(
+        system: &'a System,
+        tree: BroadcastTree,
+        frames: Vec<ChannelFrames>,
+        delays: FrameDelays,
+    ) -> Self {
         let at = |node: NodeId| tree.stations.binary_search(&node).unwrap_or(0);
-        let senders = frames.iter().map(|frames| at(frames.talker)).collect();
+        let senders: Vec<usize> = frames.iter().map(|frames| at(frames.talker)).collect();
         let listeners =
             frames.iter().map(|of| of.listeners.iter().map(|node| at(*node)).collect()).collect();
-        let references = (0..tree.stations.len()).map(|of| reference(&tree, of)).collect();
-        Self { system, tree, frames, senders, listeners, references }
+        let mut lengths = vec![[u16::MAX, 0]; tree.stations.len()];
+        lengths[tree.master] = [1; 2];
+        for (frames, sender) in frames.iter().zip(&senders) {
+            let [least, most] = lengths[*sender];
+            lengths[*sender] = [least.min(frames.words), most.max(frames.words)];
+        }
+        let of_sync = match delays {
+            FrameDelays::OfSender => lengths[tree.master],
+            FrameDelays::OfFrame => [1; 2],
+        };
+        let references = (0..tree.stations.len()).map(|of| reference(&tree, of, of_sync)).collect();
+        Self { system, tree, frames, senders, listeners, references, delays, lengths }
     }
 
     /// Slots, and what each station does when.
@@ -98,6 +127,14 @@ impl<'a> Bus<'a> {
         match frame {
             BusFrame::Sync | BusFrame::HyperRound => 1,
             BusFrame::Channel(channel) => self.frames[channel].words,
+        }
+    }
+
+    /// The words of the frames by which its delays are counted.
+    fn delayed(&self, frame: BusFrame) -> [u16; 2] {
+        match self.delays {
+            FrameDelays::OfSender => self.lengths[self.sender(frame)],
+            FrameDelays::OfFrame => [self.words(frame); 2],
         }
     }
 
@@ -132,7 +169,7 @@ impl<'a> Bus<'a> {
         let [first, last] = self.off(frame, round);
         let [_, length] = self.tree.frame(words);
         let window = |arrival: &Arrival| {
-            let [early, late] = self.tree.begin(arrival, words);
+            let [early, late] = self.tree.begin(arrival, self.delayed(frame));
             // Starts are whole cycles, rounded down.
             let offset = early.div_euclid(CYCLE);
             let until = last - first + late + length + self.tree.gap();
@@ -162,7 +199,7 @@ impl<'a> Bus<'a> {
     pub(super) fn received(&self, frame: BusFrame, listener: usize, start: i64, round: i64) -> i64 {
         let [_, late] = self.off(frame, round);
         let words = self.words(frame);
-        let [_, delay] = self.tree.delay_to(self.sender(frame), listener, words);
+        let [_, delay] = self.tree.delay_to(self.sender(frame), listener, self.delayed(frame));
         let [_, length] = self.tree.frame(words);
         // It is stored some cycles later, which begin with the next one.
         let stored = (RECEIVE_STORE.0.cast_signed() + 1) * CYCLE;
@@ -211,7 +248,8 @@ impl<'a> Bus<'a> {
         for sender in 0..self.tree.stations.len() {
             let own: Vec<_> = self.all().filter(|frame| self.sender(*frame) == sender).collect();
             for arrival in &self.tree.arrivals[sender] {
-                let delays = own.iter().map(|frame| self.tree.delay(arrival, self.words(*frame)));
+                let delay = |frame: &BusFrame| self.tree.delay(arrival, self.delayed(*frame));
+                let delays = own.iter().map(delay);
                 let both = delays.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
                 let link = arrival.link;
                 paths.extend(both.map(|delay_ns| BusPath { sender, link, delay_ns }));
@@ -229,11 +267,11 @@ const TIMEOUT_MARGIN: i64 = 2;
 pub(super) const MASTER_LEAD: i64 = 2 + SEND_START.0 as i64;
 
 /// When a round begins for a station.
-fn reference(tree: &BroadcastTree, station: usize) -> Reference {
+fn reference(tree: &BroadcastTree, station: usize, words: [u16; 2]) -> Reference {
     if station == tree.master {
         return Reference::default();
     }
-    let [early, late] = tree.delay_to(tree.master, station, 1);
+    let [early, late] = tree.delay_to(tree.master, station, words);
     let [least, most] = tree.ethertype();
     let ethertype = [early + least - ROUNDING, late + most + ROUNDING];
     // It comes within a cycle of the station.

@@ -91,17 +91,28 @@ pub(super) fn first(bus: &Bus<'_>, station: usize, mark: Option<i64>, round: i64
 
 /// What all stations do; or by how many cycles too late one of them is ready for the next round.
 pub(super) fn timetables(bus: &Bus<'_>, schedule: &BusSchedule) -> Result<Vec<Timetable>, i64> {
+    let mut sent = vec![Vec::new(); schedule.rounds as usize];
+    for (channel, slot) in schedule.slots.iter().enumerate() {
+        let rounds = sent.iter_mut().skip(slot.first_round as usize).step_by(slot.every as usize);
+        rounds.for_each(|sent| sent.push(channel));
+    }
     let mut timetables = Vec::new();
     let mut lacking = 0;
     for station in 0..bus.tree.stations.len() {
-        let (timetable, late) = timetable(bus, schedule, station);
+        let (timetable, late) = timetable(bus, schedule, station, &sent);
         lacking = lacking.max(late);
         timetables.push(timetable);
     }
     if lacking > 0 { Err(lacking) } else { Ok(timetables) }
 }
 
-fn timetable(bus: &Bus<'_>, schedule: &BusSchedule, station: usize) -> (Timetable, i64) {
+/// `sent` are the channels of each round.
+fn timetable(
+    bus: &Bus<'_>,
+    schedule: &BusSchedule,
+    station: usize,
+    sent: &[Vec<usize>],
+) -> (Timetable, i64) {
     let round_ns = schedule.round_ns();
     let is_master = station == bus.tree.master;
     let mark = schedule.hyper_round;
@@ -110,8 +121,8 @@ fn timetable(bus: &Bus<'_>, schedule: &BusSchedule, station: usize) -> (Timetabl
     let mut rounds: Vec<RoundActions> = Vec::new();
     let mut late = i64::MIN;
     let mut before = 0;
-    for round in 0..schedule.rounds {
-        let mut actions = actions(bus, schedule, station, round);
+    for (round, sent) in sent.iter().enumerate() {
+        let mut actions = actions(bus, schedule, station, sent);
         if round == 0 && is_master {
             let at = mark.map(|mark| mark - CREATE_LEAD);
             let first = at.map(|at| Action { at, kind: ActionKind::HyperRound });
@@ -132,13 +143,11 @@ fn timetable(bus: &Bus<'_>, schedule: &BusSchedule, station: usize) -> (Timetabl
 }
 
 /// What a station does in one round: it sends when it must, and receives as soon as it can.
-fn actions(bus: &Bus<'_>, schedule: &BusSchedule, station: usize, round: u32) -> Vec<Action> {
+fn actions(bus: &Bus<'_>, schedule: &BusSchedule, station: usize, sent: &[usize]) -> Vec<Action> {
     let mut actions = Vec::new();
     let mut due = Vec::new();
-    for (channel, slot) in schedule.slots.iter().enumerate() {
-        if round % slot.every != slot.first_round {
-            continue;
-        }
+    for channel in sent.iter().copied() {
+        let slot = &schedule.slots[channel];
         if bus.senders[channel] == station {
             let at = bus.offset(station, slot.start) - CREATE_LEAD;
             actions.push(Action { at, kind: ActionKind::Send(channel) });

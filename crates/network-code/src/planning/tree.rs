@@ -58,7 +58,7 @@ pub(super) struct Arrival {
 }
 
 /// The tree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BroadcastTree {
     /// What all links are.
     pub(super) medium: Medium,
@@ -204,9 +204,10 @@ impl BroadcastTree {
         [self.earlier(ns), self.later(ns)]
     }
 
-    /// From the first octet at the sender to the same octet at the port before a link.
-    pub(super) fn begin(&self, arrival: &Arrival, words: u16) -> [i64; 2] {
-        let [least, most] = self.frame(words);
+    /// From the first octet at the sender to the same octet at the port before a link: at least of
+    /// a frame of so many words, at most of one of others.
+    pub(super) fn begin(&self, arrival: &Arrival, words: [u16; 2]) -> [i64; 2] {
+        let ([least, _], [_, most]) = (self.frame(words[0]), self.frame(words[1]));
         let cut = self.earlier(self.octets(CUT_THROUGH)).min(least);
         let early = arrival.fixed + arrival.stored * least + arrival.cut * cut;
         let late = arrival.fixed + (arrival.stored + arrival.cut) * most + arrival.blocked;
@@ -214,12 +215,12 @@ impl BroadcastTree {
     }
 
     /// The same at the end of the link.
-    pub(super) fn delay(&self, arrival: &Arrival, words: u16) -> [i64; 2] {
+    pub(super) fn delay(&self, arrival: &Arrival, words: [u16; 2]) -> [i64; 2] {
         self.begin(arrival, words).map(|at| at + arrival.propagation)
     }
 
     /// The same to a station.
-    pub(super) fn delay_to(&self, sender: usize, station: usize, words: u16) -> [i64; 2] {
+    pub(super) fn delay_to(&self, sender: usize, station: usize, words: [u16; 2]) -> [i64; 2] {
         self.delay(&self.to_stations[sender][station], words)
     }
 
@@ -233,7 +234,7 @@ impl BroadcastTree {
     fn choose_master(&self, asked: Option<NodeId>) -> usize {
         let worst = |from: &usize| {
             let others = (0..self.stations.len()).filter(|to| to != from);
-            others.map(|to| self.delay_to(*from, to, 1)[1]).max()
+            others.map(|to| self.delay_to(*from, to, [1; 2])[1]).max()
         };
         let asked = asked.and_then(|node| self.stations.iter().position(|it| *it == node));
         let best = (0..self.stations.len()).min_by_key(worst);

@@ -18,6 +18,9 @@ use onbeat_runtime::network_code::program::is_name;
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
 
+/// What the text of a planned program begins with.
+pub const PLANNED: &str = "# Planned by onbeat: ";
+
 /// The message and the buffers that have to do with hyper-rounds.
 const HYPER_ROUND_NAME: &str = "hyper_round";
 
@@ -131,9 +134,8 @@ impl Writer<'_> {
             1 => String::new(),
             rounds => format!(", {rounds} of them until all repeats"),
         };
-        self.line(format_args!(
-            "# A round takes {round}{rounds}. Slots are from its beginning on."
-        ));
+        let slots = "Slots are from its beginning on.";
+        self.line(format_args!("{PLANNED}a round takes {round}{rounds}. {slots}"));
         match is_name(&node.name) {
             true => self.line(format_args!("station {}", node.name)),
             false => self.line(format_args!("station \"{}\"", node.name)),

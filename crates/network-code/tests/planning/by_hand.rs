@@ -81,7 +81,7 @@ fn two_hosts_and_a_bridge() {
 // From the master's first `future`, 8 cycles before its first octet, to that of `create`: 8 + 81 −
 // 2 = 87 cycles; from there to the next round 125,000 − 87.
 const MASTER: &str = "\
-# A round takes 1 ms. Slots are from its beginning on.
+# Planned by onbeat: a round takes 1 ms. Slots are from its beginning on.
 station a
 medium 1 Gbit/s tagged
 
@@ -103,7 +103,7 @@ r0_0:
 // round comes 1,000,000 + 2017 − 2023 − 161 × 8 = 998,706 ns later at most, or 124,839 cycles, and
 // two more.
 const SLAVE: &str = "\
-# A round takes 1 ms. Slots are from its beginning on.
+# Planned by onbeat: a round takes 1 ms. Slots are from its beginning on.
 station b
 medium 1 Gbit/s tagged
 

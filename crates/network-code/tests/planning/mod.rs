@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod descriptions;
+mod engine;
 mod random;
 mod refusals;
 mod simulation;

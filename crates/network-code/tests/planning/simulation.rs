@@ -225,6 +225,8 @@ impl<'a> World<'a> {
     }
 
     fn interpret(&self, station: usize, mut inputs: Inputs, until: i128) -> Interpreted {
+        let until = self.cycle_at(station, until).unwrap_or(0);
+        inputs.retain(|(at, _)| *at < until);
         inputs.sort_by_key(|(at, _)| *at);
         let mut interpreter = Interpreter::new(self.plan.stations[station].program.clone());
         let mut record = StationRecord::default();
@@ -240,7 +242,6 @@ impl<'a> World<'a> {
                 }
             }
         }
-        let until = self.cycle_at(station, until).unwrap_or(0);
         interpreter.run(Cycles(until), &mut record);
         Interpreted { record, counters: *interpreter.counters(), inputs }
     }
