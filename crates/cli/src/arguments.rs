@@ -105,6 +105,7 @@ The new directory has a description, C programs, a Makefile and a README. There 
   onbeat plan examples/01-two-hosts --deploy tables
   onbeat plan examples/01-two-hosts --diff plan.json
   onbeat plan examples/04-tsn-ring --html plan.html
+  onbeat plan examples/03-robot-arm --backend network-code --deploy programs
   ONBEAT_INTERFACE=eth0 ONBEAT_SYSTEM=tables/talker.channels ./program")]
     Plan(PlanArguments),
     /// Writes what `plan --deploy` wrote to devices by NETCONF: to all of them or to none
@@ -312,6 +313,11 @@ pub(crate) struct PlanArguments {
     /// that there is none and says which channels have none
     #[arg(long, conflicts_with_all = ["unprotected", "admit"])]
     pub(crate) exact: bool,
+    /// What keeps channels apart
+    #[arg(long, value_name = "BACKEND", default_value = "bridges")]
+    pub(crate) backend: Backend,
+    #[command(flatten)]
+    pub(crate) stations: StationPlanArguments,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
     /// may name files elsewhere
     #[arg(long)]
@@ -319,6 +325,30 @@ pub(crate) struct PlanArguments {
     /// Prints JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What keeps channels apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// Reservations, shapers and gates of bridges
+    Bridges,
+    /// Programs of stations: with --deploy, HOST.nc and HOST.ncb
+    NetworkCode,
+}
+
+/// What only plans of stations take.
+#[derive(Debug, Args)]
+pub(crate) struct StationPlanArguments {
+    /// Of Network Code: the host that begins rounds [default: the one with the least worst delay]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) master: Option<String>,
+    /// Of Network Code: how far each clock is off at most [default: 100]
+    #[arg(long, value_name = "PPM", value_parser = clap::value_parser!(u32).range(..=1_000))]
+    pub(crate) drift_ppm: Option<u32>,
+    /// Of Network Code: longest frame of best effort at each port, with header and check sequence;
+    /// 0: none but what is described [default: 1522]
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(..=2_000))]
+    pub(crate) best_effort: Option<u32>,
 }
 
 /// What of an earlier plan stays.

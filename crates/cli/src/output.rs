@@ -7,6 +7,8 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
 use onbeat_measure::ReservationsResult;
 use onbeat_model::time::Span;
+use onbeat_network_code::assembly::TEXT_OCTETS;
+use onbeat_network_code::planning::PLANNED;
 use onbeat_run::process::{Kept, Reaper};
 use rustix::fs::{
     CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with,
@@ -506,7 +508,18 @@ fn is_deployed(directory: &Path, name: &str) -> bool {
             && path.is_dir()
             && names(&path).iter().all(|name| is_told(name))
     };
-    is_table() || is_configuration() || is_told() || is_networkd()
+    let is_program = || {
+        let is_planned = |name: &str| {
+            let octets = input::read(&directory.join(name), TEXT_OCTETS as u64);
+            octets.is_ok_and(|octets| octets.starts_with(PLANNED.as_bytes()))
+        };
+        // An image beside its text.
+        match name.strip_suffix(".ncb") {
+            Some(station) => is_planned(&format!("{station}.nc")),
+            None => name.ends_with(".nc") && is_planned(name),
+        }
+    };
+    is_table() || is_configuration() || is_told() || is_networkd() || is_program()
 }
 
 impl Drop for Output<'_> {

@@ -1,8 +1,9 @@
 //! `onbeat plan`: the plan of a system, what of it has changed, and its deployment.
 
-use crate::arguments::PlanArguments;
+use crate::arguments::{Backend, PlanArguments};
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::nc::stations;
 use crate::source::Source;
 use crate::trust::Trust;
 use crate::{admit, deploy, input, output, terminal};
@@ -12,6 +13,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
+    if arguments.backend == Backend::NetworkCode {
+        return stations::plan(arguments);
+    }
+    stations::are_asked_for_nothing(&arguments.stations)?;
     let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
     // Before the plan is made, which may take long.
     let earlier = arguments.diff.as_deref().map(earlier).transpose()?;

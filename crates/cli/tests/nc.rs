@@ -1,6 +1,7 @@
 //! Programs in Network Code as a user has them: `onbeat nc`.
 
 use crate::common::{onbeat, results, root, run};
+use onbeat_runtime::network_code::image;
 use onbeat_testkit::{Need, cable, not_run, within};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -586,4 +587,85 @@ fn stations_that_a_network_cannot_have_are_refused_with_their_code() {
     }
     run(&["nc", "simulate", "."], place.path(), 2);
     run(&["nc", "simulate", ".", "nowhere.nc"], place.path(), 5);
+}
+
+/// Two hosts, of which one answers each second round.
+fn answering() -> String {
+    let answer = "[[channel]]\nname = \"answer\"\ndestination = \"91:e0:f0:00:fe:02\"\n\
+                  stream_id = 2\nclass = \"A\"\nsize_octets = 10\ninterval_ns = 2_000_000\n\
+                  talker = \"controller\"\nlisteners = [\"sensor\"]\nfixed_delay_us = 2_010\n";
+    format!("{CELL}{answer}")
+}
+
+#[test]
+fn channels_become_programs_that_are_proven() {
+    let place = directory(&[("system.toml", &answering())]);
+    let place = place.path();
+    let plan = ["plan", ".", "--backend", "network-code"];
+    let with = |more: &[&'static str]| [&plan[..], more].concat();
+    let shown = run(&with(&["--deploy", "out"]), place, 0);
+    let table = String::from_utf8(shown.stdout.clone()).expect("text");
+    for part in ["position", "in time", "may be late", "`sensor` begins it", "after 2 rounds"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    // 2 ms of waiting are more than the fixed delay leaves for the rest.
+    assert!(stderr(&shown).contains("OB2005"), "{}", stderr(&shown));
+    let programs = ["out/sensor.ncb", "out/controller.nc"];
+    let verified = verified(place, &programs, 0);
+    assert_eq!(verified["hyper_round"], 2);
+    let simulate = ["nc", "simulate", ".", "--unprotected", "--rounds", "100", "--start-within"];
+    run(&[&simulate[..], &["1ns"], &programs].concat(), place, 0);
+    // The image is that of the text.
+    run(&["nc", "asm", "out/sensor.nc", "-o", "again.ncb"], place, 0);
+    let again = read(place, "again.ncb");
+    let (one, other) = (image::parse(&again), image::parse(&read(place, "out/sensor.ncb")));
+    assert_eq!(one.expect("an image").words, other.expect("an image").words);
+
+    let document = run(&with(&["--json"]), place, 0).stdout;
+    let document: Value = serde_json::from_slice(&document).expect("JSON");
+    assert_eq!(document["format"], "onbeat-network-code-plan");
+    assert_eq!((&document["round_ns"], &document["rounds"]), (&json!(1_000_000), &json!(2)));
+    let [position, answer] = [0, 1].map(|at| &document["channels"][at]);
+    assert_eq!((&position["every"], &answer["every"]), (&json!(1), &json!(2)));
+    let listener = &answer["listeners"][0];
+    assert_eq!((&listener["host"], &listener["in_time"]), (&json!("sensor"), &json!(false)));
+    let terms = listener["terms"].as_array().expect("a list").iter();
+    let sum: i64 = terms.map(|term| term["span_ns"].as_i64().expect("a time")).sum();
+    assert_eq!(listener["bound_ns"], sum);
+    assert_eq!(listener["dominating"], "wait for the slot of controller");
+
+    // The same system gives the same programs, and those take the place of others.
+    let before = read(place, "out/sensor.ncb");
+    let asked = ["--deploy", "out", "--master", "controller", "--best-effort", "0"];
+    let other = run(&with(&asked), place, 0);
+    assert!(String::from_utf8_lossy(&other.stdout).contains("`controller` begins it"));
+    run(&with(&["--deploy", "out"]), place, 0);
+    assert_eq!(read(place, "out/sensor.ncb"), before);
+    // A program that somebody wrote is not replaced.
+    std::fs::write(place.join("out/own.nc"), SENSOR).expect("written");
+    let refused = run(&with(&["--deploy", "out"]), place, 5);
+    assert!(stderr(&refused).contains("something else"), "{}", stderr(&refused));
+}
+
+#[test]
+fn what_no_rounds_carry_is_refused_with_a_code() {
+    let slow = answering().replacen("rate_mbps = 1000", "rate_mbps = 100", 1);
+    let place = directory(&[("system.toml", &answering()), ("slow.toml", &slow)]);
+    let place = place.path();
+    let plan = ["plan", "slow.toml", "--backend", "network-code"];
+    assert!(stderr(&run(&plan, place, 1)).contains("OB6064"));
+    let json = run(&[&plan[..], &["--json"]].concat(), place, 1).stdout;
+    let json: Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!(json["diagnostics"][0]["code"], "OB6064");
+    for wrong in [
+        &["--backend", "network-code", "--master", "bridge"][..],
+        &["--backend", "network-code", "--unprotected"],
+        &["--backend", "network-code", "--exact"],
+        &["--backend", "nothing"],
+        &["--master", "sensor"],
+        &["--drift-ppm", "50"],
+        &["--best-effort", "0"],
+    ] {
+        run(&[&["plan", "."], wrong].concat(), place, 2);
+    }
 }

@@ -208,8 +208,8 @@ fn route(system: &System, path: &[PortId]) -> String {
     path.iter().map(|p| system.port_label(*p)).collect::<Vec<_>>().join(" → ")
 }
 
-/// A bound as the sum of its terms.
-fn sum(name: &str, to: &str, bound: &Bound) -> String {
+/// A bound as the sum of its terms. Begins with an empty line.
+pub fn sum(name: &str, to: &str, bound: &Bound) -> String {
     let mut text = format!("\n{name} at {to}: {} at most\n", bound.total());
     for term in &bound.terms {
         let _ = writeln!(text, "  {:>12}  {}", term.span.to_string(), term.what);

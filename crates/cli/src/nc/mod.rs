@@ -5,6 +5,7 @@ mod disassemble;
 mod format;
 mod run;
 mod simulate;
+pub(crate) mod stations;
 mod verify;
 
 use crate::chosen::WrongArgument;
