@@ -455,7 +455,8 @@ fn networks_that_programs_are_not_for_are_refused_with_the_reason() {
 #[test]
 fn a_simulation_in_which_nothing_is_sent_claims_nothing() {
     let place = directory(&[("system.toml", CELL), ("s.nc", ANSWERING)]);
-    let output = run(&["nc", "simulate", ".", "s.nc", "--rounds", "3"], place.path(), 0);
+    let output =
+        run(&["nc", "simulate", ".", "s.nc", "--rounds", "3", "--unprotected"], place.path(), 0);
     let said = String::from_utf8(output.stdout).expect("text");
     let expected = "0 rounds in 1 s, of 3 that were asked for.\n\
                     No message was sent: whether any is lost is unknown.\n\

@@ -63,6 +63,9 @@ struct MarkView {
     width: i32,
     is_frame: bool,
     what: String,
+    /// Where that stands: before the mark, or behind it where there is no room.
+    what_x: i32,
+    is_behind: bool,
     label: String,
 }
 
@@ -101,7 +104,10 @@ fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
         let is_frame = mark.end_ns > mark.begin_ns;
         let label = format!("{} to {} ns: {}", mark.begin_ns, mark.end_ns, mark.label);
         let what = mark.label.clone();
-        MarkView { x: begin, width: (end - begin).max(2), is_frame, what, label }
+        let width = (end - begin).max(2);
+        let is_behind = begin - LEFT < 8 * what.chars().count() as i32;
+        let what_x = if is_behind { begin + width + 6 } else { begin - 6 };
+        MarkView { x: begin, width, is_frame, what, what_x, is_behind, label }
     };
     LaneView {
         name: lane.name.chars().take(NAME_MAX).collect(),
@@ -113,14 +119,9 @@ fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
 /// Marks at round instants.
 fn ticks(lanes: &Lanes) -> Vec<TickView> {
     let length = (lanes.to_ns - lanes.from_ns).max(1);
-    let mut step = 1;
-    for factor in [2, 5, 2].into_iter().cycle() {
-        if length / step <= TICKS || step > i64::MAX / 5 {
-            break;
-        }
-        // 1, 2, 10, 20, 100, …: the first of these that leaves few enough.
-        step *= factor;
-    }
+    let powers = (0..18).map(|power| 10_i64.pow(power));
+    let mut steps = powers.flat_map(|power| [1, 2, 5].map(|digit| digit * power));
+    let step = steps.find(|step| length / step <= TICKS).unwrap_or(i64::MAX / 2);
     let first = lanes.from_ns.div_euclid(step) + 1;
     let last = lanes.to_ns.div_euclid(step);
     (first..=last)
