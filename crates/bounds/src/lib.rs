@@ -19,7 +19,7 @@ mod scheduled;
 mod srp;
 pub mod synthesis;
 
-pub use analysis::bound::{longest_run, shortest};
+pub use analysis::bound::{by_clocks, longest_run, shortest};
 pub use analysis::coincidence::{ChannelSet, Coincidence, coincidence};
 pub use classes::choose_classes;
 pub use difference::{FieldDifference, ItemDifference, PlanDifference, difference};
@@ -35,7 +35,7 @@ pub use planner::{PlanChange, Planner};
 
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
-use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
+use onbeat_model::plan::{Bound, ChannelPlan, Plan, Slot, StreamPlan};
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{Chain, ChannelId, Class, IdleSlopes, Routing, System};
 use onbeat_model::time::Span;
@@ -120,6 +120,29 @@ pub fn plan_without_bounds(
 ) -> Result<Plan, Vec<Diagnostic>> {
     let Draft { mut plan, errors, .. } = draft(system, protected, kept)?;
     without_bounds(system, &mut plan);
+    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+}
+
+/// A plan of a system whose channels have slots: one per channel, with its bounds. Nothing is
+/// reserved, and nothing else has a bound.
+///
+/// # Errors
+/// Those of [`plan_without_bounds`] without protection, and messages too long in flight (OB2009).
+///
+/// # Panics
+/// As [`plan`].
+pub fn plan_with_slots(
+    system: &System,
+    slots: Vec<(Slot, Vec<Bound>)>,
+) -> Result<Plan, Vec<Diagnostic>> {
+    let mut plan = plan_without_bounds(system, false, &KeptPlan::default())?;
+    for (planned, (slot, bounds)) in plan.channels.iter_mut().zip(slots) {
+        (planned.protected, planned.slot, planned.bounds) = (true, Some(slot), bounds);
+    }
+    plan.protected = true;
+    let errors = long_under_way(system, &plan);
+    let of_chain = |chain| analysis::bound::of_chain(system, &plan, chain);
+    plan.chains = system.chains.iter().map(of_chain).collect();
     if errors.is_empty() { Ok(plan) } else { Err(errors) }
 }
 
@@ -326,8 +349,21 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
 /// (OB2008), and queues that may have to drop frames of a stream that has a bound (OB2014).
 pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let late = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
-        let bounds = channel.listeners.iter().zip(&plan.channel(id).bounds);
-        bounds.filter(|(_, bound)| bound.total() > channel.fixed_delay).map(|(listener, bound)| {
+        let planned = plan.channel(id);
+        let help = match (system.idle_slopes, channel.class) {
+            _ if planned.slot.is_some() => {
+                "raise the fixed delay, send less, or use faster links: slots come as often as \
+                 there is room for"
+            }
+            (IdleSlopes::Rate, Class::A | Class::B) => {
+                "raise the fixed delay, reduce the delays that `onbeat plan` lists, or let the \
+                 plan raise idleSlopes (`idle_slopes = \"deadline\"`)"
+            }
+            _ => "raise the fixed delay, or reduce the delays that `onbeat plan` lists",
+        };
+        let bounds = channel.listeners.iter().zip(&planned.bounds);
+        let late = bounds.filter(|(_, bound)| bound.total() > channel.fixed_delay);
+        late.map(move |(listener, bound)| {
             let message = format!(
                 "a message of `{}` may take {} to `{}`, longer than its fixed delay of {}",
                 channel.name,
@@ -335,15 +371,8 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 system.node(*listener).name,
                 channel.fixed_delay,
             );
-            Diagnostic::error(codes::LATE, message, channel.origin, "may be late").warning().help(
-                match (system.idle_slopes, channel.class) {
-                    (IdleSlopes::Rate, Class::A | Class::B) => {
-                        "raise the fixed delay, reduce the delays that `onbeat plan` lists, or let \
-                         the plan raise idleSlopes (`idle_slopes = \"deadline\"`)"
-                    }
-                    _ => "raise the fixed delay, or reduce the delays that `onbeat plan` lists",
-                },
-            )
+            let late = Diagnostic::error(codes::LATE, message, channel.origin, "may be late");
+            late.warning().help(help)
         })
     });
     late.chain(late_chains(system, plan))

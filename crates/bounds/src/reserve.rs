@@ -38,6 +38,7 @@ pub(crate) fn unreserved(
         bounds: Vec::new(),
         launch: None,
         schedulers: Vec::new(),
+        slot: None,
     }
 }
 

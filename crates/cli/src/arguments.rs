@@ -10,7 +10,7 @@ use crate::plan;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_bounds::PlanDocument;
 use onbeat_model::binding::Binding;
-use onbeat_model::system::{TimeMode, TransportKind};
+use onbeat_model::system::{Backend, TimeMode, TransportKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
 use onbeat_run::coordinator::StartAt;
@@ -313,9 +313,8 @@ pub(crate) struct PlanArguments {
     /// that there is none and says which channels have none
     #[arg(long, conflicts_with_all = ["unprotected", "admit"])]
     pub(crate) exact: bool,
-    /// What keeps channels apart
-    #[arg(long, value_name = "BACKEND", default_value = "bridges")]
-    pub(crate) backend: Backend,
+    #[command(flatten)]
+    pub(crate) backend: ChosenBackend,
     #[command(flatten)]
     pub(crate) stations: StationPlanArguments,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
@@ -327,13 +326,31 @@ pub(crate) struct PlanArguments {
     pub(crate) json: bool,
 }
 
-/// What keeps channels apart.
+/// What keeps channels apart, if another choice than the description's.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ChosenBackend {
+    /// What keeps channels apart [default: as described, else bridges]
+    #[arg(long, value_name = "BACKEND")]
+    backend: Option<BackendName>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Backend {
+enum BackendName {
     /// Reservations, shapers and gates of bridges
     Bridges,
-    /// Programs of stations: with --deploy, HOST.nc and HOST.ncb
+    /// Slots in rounds of stations; `plan --deploy` writes HOST.nc and HOST.ncb
     NetworkCode,
+}
+
+impl ChosenBackend {
+    /// What keeps channels apart that are described to be kept apart by `described`.
+    pub(crate) fn or(self, described: Backend) -> Backend {
+        match self.backend {
+            None => described,
+            Some(BackendName::Bridges) => Backend::Bridges,
+            Some(BackendName::NetworkCode) => Backend::NetworkCode,
+        }
+    }
 }
 
 /// What only plans of stations take.
@@ -384,6 +401,8 @@ pub(crate) struct RunArguments {
     /// Runs all scenarios of the description in sequence
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) all_scenarios: bool,
+    #[command(flatten)]
+    pub(crate) backend: ChosenBackend,
     #[command(flatten)]
     pub(crate) keep: KeepArguments,
     /// Time base: virtual is deterministic, real is paced by this machine's clock

@@ -1,6 +1,6 @@
 //! `onbeat plan`: the plan of a system, what of it has changed, and its deployment.
 
-use crate::arguments::{Backend, PlanArguments};
+use crate::arguments::PlanArguments;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::nc::stations;
@@ -8,16 +8,18 @@ use crate::source::Source;
 use crate::trust::Trust;
 use crate::{admit, deploy, input, output, terminal};
 use onbeat_bounds::{PlanDifference, PlanDocument};
+use onbeat_model::system::Backend;
 use onbeat_timing::tfg::Limits;
 use std::fmt::Write;
 use std::path::Path;
 
 pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
-    if arguments.backend == Backend::NetworkCode {
-        return stations::plan(arguments);
+    let mut source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
+    source.system.run.backend = arguments.backend.or(source.system.run.backend);
+    if source.system.run.backend == Backend::NetworkCode {
+        return stations::plan(arguments, &source);
     }
     stations::are_asked_for_nothing(&arguments.stations)?;
-    let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
     // Before the plan is made, which may take long.
     let earlier = arguments.diff.as_deref().map(earlier).transpose()?;
     let kept = arguments.keep.read()?;

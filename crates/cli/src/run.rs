@@ -16,10 +16,12 @@ use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
-use onbeat_model::system::{ReservationMode, RunSettings, System, TimeMode};
+use onbeat_model::system::{Backend, ReservationMode, RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
-use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
+use onbeat_run::coordinator::{
+    self, CarryingStation, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions,
+};
 use onbeat_run::process::{Reaper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -36,6 +38,8 @@ struct Wanted {
     system: System,
     plan: Plan,
     network: NetworkKind,
+    /// Those that carry channels, if they do.
+    stations: Vec<CarryingStation>,
     /// The priorities that the analysis proposes.
     proposed: Vec<ProposedPriority>,
 }
@@ -136,7 +140,11 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
             Some(_) => ReservationMode::Srp,
             None => ReservationMode::Plan,
         };
-        system.run = RunSettings { duration: log.duration, reservation, ..system.run };
+        let backend = match log.stations {
+            Some(_) => Backend::NetworkCode,
+            None => Backend::Bridges,
+        };
+        system.run = RunSettings { duration: log.duration, reservation, backend, ..system.run };
         let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
         runs.push(measured(plan, &system, log)?);
     }
@@ -196,6 +204,12 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         settings.duration = arguments.duration.unwrap_or(settings.duration);
         settings.seed = arguments.seed.unwrap_or(settings.seed);
         settings.protected &= !arguments.unprotected;
+        settings.backend = arguments.backend.or(settings.backend);
+        if settings.backend == Backend::NetworkCode && !matches!(network, NetworkKind::Emulated) {
+            let why = "stations carry channels on the emulated network only: leave out --network \
+                       and --interface, or run with --backend bridges";
+            bail!(WrongArgument(why.to_owned()));
+        }
         if !matches!(network, NetworkKind::Emulated) {
             chosen::without_reservations(&scenario, &settings)?;
             (settings.time, settings.protected) = (TimeMode::Real, false);
@@ -205,7 +219,11 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         let (plan, study) =
             source.plan_and_study(&system, settings.protected, Limits::default())?;
         let proposed = study.as_ref().map(proposed).unwrap_or_default();
-        Ok(Wanted { scenario, system, plan, network: network.clone(), proposed })
+        let stations = match settings.backend {
+            Backend::Bridges => Vec::new(),
+            Backend::NetworkCode => source.stations(&system)?,
+        };
+        Ok(Wanted { scenario, system, plan, network: network.clone(), stations, proposed })
     });
     plans.collect()
 }
@@ -299,6 +317,7 @@ fn execute(
         scenario: wanted.scenario.clone(),
         settings,
         network: wanted.network.clone(),
+        stations: wanted.stations.clone(),
         directory: &source.directory,
         progress: &mut progress,
         recorded: Some(&mut recorded),

@@ -1,6 +1,5 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
-#[cfg(not(feature = "exact"))]
 use crate::chosen::WrongArgument;
 use crate::study::{self, Graphs};
 use crate::trust::{self, Trust};
@@ -11,8 +10,10 @@ use indicatif::ProgressBar;
 use onbeat_bounds::{KeptPlan, PlanDocument};
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{ReservationMode, RunSettings, System};
+use onbeat_model::system::{Backend, ReservationMode, RunSettings, System};
 use onbeat_model::timing::TimingReport;
+use onbeat_network_code::planning::{BusOptions, plan_bus, plan_channels};
+use onbeat_run::coordinator::CarryingStation;
 use onbeat_timing::tfg::{self, Limits};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -107,16 +108,25 @@ impl Examined {
         let key = |d: &Diagnostic| (d.code, d.at.as_ref().map(|at| at.0), d.message.clone());
         let mut seen: HashSet<_> = examined.diagnostics.iter().map(key).collect();
         let (plan, srp) = (ReservationMode::Plan, ReservationMode::Srp);
-        for (protected, reservation) in [(false, plan), (true, plan), (true, srp)] {
+        let (bridges, stations) = (Backend::Bridges, Backend::NetworkCode);
+        let kinds = [
+            (false, plan, bridges),
+            (true, plan, bridges),
+            (true, srp, bridges),
+            (true, plan, stations),
+            (true, srp, stations),
+        ];
+        for (protected, reservation, backend) in kinds {
             let is_it = |run: RunSettings| {
-                run.protected == protected && (!protected || run.reservation == reservation)
+                let same = run.protected == protected && run.backend == backend;
+                same && (!protected || run.reservation == reservation)
             };
             if !runs().any(is_it) {
                 continue;
             }
             let mut system = system.clone();
-            system.run.reservation = reservation;
-            let found = match bounds {
+            (system.run.reservation, system.run.backend) = (reservation, backend);
+            let found = match bounds || backend == stations {
                 true => findings(&system, &graphs, protected).unwrap_or_else(|errors| errors),
                 false => {
                     onbeat_bounds::plan_without_bounds(&system, protected, &KeptPlan::default())
@@ -160,8 +170,7 @@ fn findings(
     graphs: &Graphs,
     protected: bool,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let (mut plan, mut found) =
-        onbeat_bounds::plan_and_limits(system, protected, &KeptPlan::default())?;
+    let (mut plan, mut found) = planned(system, protected, &KeptPlan::default())?;
     let study = study::study(system, &plan, graphs, Limits::default())?;
     let Some(study) = study else {
         found.extend(onbeat_bounds::warnings(system, &plan));
@@ -174,6 +183,21 @@ fn findings(
         found.extend(tfg::findings(&study, Some(system)));
     }
     Ok(found)
+}
+
+/// The plan of a system by its backend, and where the analysis ended early.
+fn planned(
+    system: &System,
+    protected: bool,
+    kept: &KeptPlan,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    match system.run.backend {
+        Backend::Bridges => onbeat_bounds::plan_and_limits(system, protected, kept),
+        Backend::NetworkCode => {
+            let (plan, _) = plan_channels(system, &BusOptions::default())?;
+            Ok((plan, Vec::new()))
+        }
+    }
 }
 
 /// What was found in a description, for machines.
@@ -296,11 +320,17 @@ impl Source {
         system: &System,
         protected: bool,
     ) -> anyhow::Result<(Plan, Vec<Diagnostic>)> {
-        let errors = match onbeat_bounds::plan_and_limits(system, protected, &self.kept) {
+        if system.run.backend == Backend::NetworkCode && !protected {
+            let why = "`--unprotected` is for `backend = \"bridges\"`: stations send in slots only";
+            return Err(WrongArgument(why.to_owned()).into());
+        }
+        let errors = match planned(system, protected, &self.kept) {
             Ok(planned) => return Ok(planned),
             Err(errors) => errors,
         };
-        let is_open = protected && system.run.reservation == ReservationMode::Srp;
+        let run = system.run;
+        let by_protocol = run.reservation == ReservationMode::Srp;
+        let is_open = protected && by_protocol && run.backend == Backend::Bridges;
         let planned =
             is_open.then(|| onbeat_bounds::plan_for_protocol(system, &self.kept).ok()).flatten();
         // Of what is refused nothing else is analysed: there is no other error then.
@@ -317,6 +347,16 @@ impl Source {
         Ok(planned.map_err(|errors| self.wrong(&errors))?)
     }
 
+    /// The stations that carry the channels of a system whose backend they are.
+    pub(crate) fn stations(&self, system: &System) -> anyhow::Result<Vec<CarryingStation>> {
+        let planned = plan_bus(system, &BusOptions::default());
+        let planned = planned.map_err(|errors| self.wrong(&errors))?;
+        let stations = planned.stations.into_iter();
+        let carrying = stations
+            .map(|station| CarryingStation { program: station.program, channels: station.buffers });
+        Ok(carrying.collect())
+    }
+
     /// The same with the bounds of chains as the programs' timing has them, and that timing if any
     /// program is known.
     pub(crate) fn plan_and_study(
@@ -325,8 +365,18 @@ impl Source {
         protected: bool,
         limits: Limits,
     ) -> anyhow::Result<(Plan, Option<TimingReport>)> {
+        let planned = self.plan_to_run(system, protected)?;
+        self.study(system, planned, limits)
+    }
+
+    /// The same of a plan that is there, with what the user should know of it.
+    pub(crate) fn study(
+        &self,
+        system: &System,
+        (mut plan, mut found): (Plan, Vec<Diagnostic>),
+        limits: Limits,
+    ) -> anyhow::Result<(Plan, Option<TimingReport>)> {
         let wrong = |errors: Vec<Diagnostic>| self.wrong(&errors);
-        let (mut plan, mut found) = self.plan_to_run(system, protected)?;
         let graphs = self.graphs();
         if plan.channels.iter().any(|channel| channel.protected && channel.bounds.is_empty()) {
             show(&self.files, &found);

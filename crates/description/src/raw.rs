@@ -6,7 +6,9 @@ use onbeat_model::binding::ValueType;
 use onbeat_model::device::BuiltInDevice;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
-use onbeat_model::system::{IdleSlopes, Quantity, ReservationMode, Routing, StampKind, TimeMode};
+use onbeat_model::system::{
+    Backend, IdleSlopes, Quantity, ReservationMode, Routing, StampKind, TimeMode,
+};
 use onbeat_model::time::ClockError;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -148,6 +150,9 @@ pub(super) struct Run {
     pub(super) protected: Option<At<bool>>,
     /// Who makes them: `plan` before the run, `srp` in the run by protocol; `plan` by default.
     pub(super) reservation: Option<At<ReservationMode>>,
+    /// What keeps channels apart: reservations, shapers and gates of `bridges`, or slots of hosts
+    /// that run `network-code`; `bridges` by default.
+    pub(super) backend: Option<At<Backend>>,
     /// Whether noise sources send; true by default.
     pub(super) noise: Option<At<bool>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
@@ -183,6 +188,8 @@ pub(super) struct Scenario {
     pub(super) protected: Option<At<bool>>,
     /// As in `[run]`.
     pub(super) reservation: Option<At<ReservationMode>>,
+    /// As in `[run]`.
+    pub(super) backend: Option<At<Backend>>,
     /// As in `[run]`.
     pub(super) noise: Option<At<bool>>,
     /// As in `[run]`.

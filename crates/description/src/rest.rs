@@ -8,8 +8,8 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
-    Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, ReservationMode, RunSettings, Scenario,
-    Synchronisation, TimeMode,
+    Backend, Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, ReservationMode, RunSettings,
+    Scenario, Synchronisation, TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
@@ -239,6 +239,7 @@ struct RunKeys<'a> {
     time: &'a Option<At<TimeMode>>,
     protected: &'a Option<At<bool>>,
     reservation: &'a Option<At<ReservationMode>>,
+    backend: &'a Option<At<Backend>>,
     noise: &'a Option<At<bool>>,
     hang_timeout_s: &'a Option<At<i64>>,
 }
@@ -253,6 +254,7 @@ macro_rules! run_keys {
             time: &$raw.time,
             protected: &$raw.protected,
             reservation: &$raw.reservation,
+            backend: &$raw.backend,
             noise: &$raw.noise,
             hang_timeout_s: &$raw.hang_timeout_s,
         }
@@ -267,17 +269,41 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
     let hang = ("hang_timeout_s", keys.hang_timeout_s);
     let range = Span::from_ns(1)..=limits::HANG_TIMEOUT;
     let hang = fields.time(codes::DURATION, hang, S, range);
+    let (backend, protected) = backend(fields, keys, base);
     RunSettings {
         duration: duration.unwrap_or(base.duration),
         seed: keys.seed.as_ref().map_or(base.seed, |s| s.value),
         time: keys.time.as_ref().map_or(base.time, |t| t.value),
-        protected: keys.protected.as_ref().map_or(base.protected, |p| p.value),
+        protected,
         asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
         reservation: keys.reservation.as_ref().map_or(base.reservation, |r| r.value),
+        backend,
         noise: keys.noise.as_ref().map_or(base.noise, |noise| noise.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
         limits: base.limits,
     }
+}
+
+/// What keeps channels apart, and whether anything does: stations always do.
+fn backend<R>(
+    fields: &mut Fields<'_, R>,
+    keys: &RunKeys<'_>,
+    base: &RunSettings,
+) -> (Backend, bool) {
+    let backend = keys.backend.as_ref().map_or(base.backend, |b| b.value);
+    let protected = keys.protected.as_ref().map_or(base.protected, |p| p.value);
+    let at = keys.backend.as_ref().map(|b| b.at).or(keys.protected.as_ref().map(|p| p.at));
+    if let (Backend::NetworkCode, false, Some(at)) = (backend, protected, at) {
+        let message = format!(
+            "{}: `protected = false` beside `backend = \"network-code\"`, whose stations send in \
+             their slots only",
+            fields.what
+        );
+        let help = "remove `protected`, or use `backend = \"bridges\"`";
+        let both = Diagnostic::error(codes::BOTH_KEYS, message, at, "excludes the other one");
+        fields.sink.push(both.help(help));
+    }
+    (backend, protected)
 }
 
 /// What the programs may use of the machine.
@@ -303,6 +329,7 @@ pub(super) fn runs(
         protected: true,
         asks_protection: false,
         reservation: ReservationMode::Plan,
+        backend: Backend::Bridges,
         noise: true,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
         limits: ProgramLimits::default(),

@@ -8,6 +8,7 @@ use crate::reservations;
 use crate::result::{
     ChannelResult, Ended, ListenerResult, NetworkResult, RelativeBasis, RunResult, WakeupErrors,
 };
+use crate::stations;
 use crate::statistics::Statistics;
 use crate::tcp;
 use crate::verdict;
@@ -45,6 +46,9 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     for channel in &mut channels {
         clocks::withhold(premise.as_deref(), &mut channel.verdict, &mut channel.verdict_reason);
     }
+    if let Some(observed) = &log.stations {
+        stations::judge(plan, observed, &mut channels);
+    }
     let mut chains = chains::all(system, plan, log, &joined, &channels, &reached);
     for (described, chain) in system.chains.iter().zip(&mut chains) {
         // A channel that is written to at another time than described is not judged, nor is this.
@@ -78,6 +82,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         clocks: clocks::results(system, &log.clocks),
         tcp: tcp::results(system, log),
         reservations: log.reservations.as_ref().map(|seen| reservations::results(system, seen)),
+        stations: log.stations.as_ref().map(|seen| stations::results(system, seen)),
     })
 }
 

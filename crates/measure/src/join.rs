@@ -1,6 +1,7 @@
 //! Brings together what the ends of a channel recorded of the same message.
 
 use crate::reservations;
+use crate::stations;
 use crate::tcp;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
@@ -314,6 +315,7 @@ pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
         && bounds_fit
         && log.clocks.iter().all(|clock| clock_fits(system, clock))
         && log.reservations.iter().all(|seen| reservations::fit(system, seen))
+        && log.stations.iter().all(|seen| stations::fit(system, seen))
         && log.load.iter().all(|sample| sample.noise.index() < system.noise.len())
         && plan.channels.len() == system.channels.len()
         && plan.noise.len() == system.noise.len()

@@ -25,6 +25,7 @@ mod reservations;
 mod result;
 pub mod segments;
 pub mod simulation;
+mod stations;
 mod statistics;
 mod stepped;
 pub mod tcp;
@@ -37,5 +38,6 @@ pub use result::{
     ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, RelativeBasis,
     Results, RunResult, VERSION, Verdict, WakeupErrors, schema,
 };
+pub use stations::{StationResult, StationsResult};
 pub use statistics::{Signed, Statistics};
 pub use tcp::TcpResult;

@@ -1,8 +1,8 @@
-//! The binary record file: all that one run recorded, version 2 to 5.
+//! The binary record file: all that one run recorded, version 2 to 6.
 //!
 //! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
 //!
-//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 5
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 6
 //! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
 //!    protected (u8: 0, 1)
 //! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
@@ -34,9 +34,14 @@
 //!     (u8: 0 no talker, 1 advertised, 2 ready; 3 failed, then the code, and the node (u8; 1, then
 //!     u32)), when it was ready (u8; 1, then i64 ns)
 //!
+//! 11. version 6 only, stations that carried the channels: collisions and waits (u64 each), how
+//!     many stations (u32); each: node (u32), rounds, frames sent and received, messages unsent,
+//!     timeouts, overruns, beginnings of rounds discarded (u64 each), whether it has stopped (u8)
+//!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
-//! part. A file is of version 5 if it has reservations by protocol, else of version 4 if it has
-//! messages over TCP, else of version 3 if a clock was steered, else of version 2.
+//! part. A file is of version 6 if stations carried the channels, and has no part 10 then; else of
+//! version 5 if it has reservations by protocol, else of version 4 if it has messages over TCP,
+//! else of version 3 if a clock was steered, else of version 2.
 //!
 //! A file of version 1 has no part 3; it is read as one of the emulated network.
 //!
@@ -45,6 +50,7 @@
 
 mod recorded_clocks;
 mod recorded_reservations;
+mod recorded_stations;
 mod recorded_tcp;
 
 use onbeat_model::name::is_name;
@@ -54,7 +60,9 @@ use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"onbeat\0\n";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
+/// The version without stations that carried the channels.
+const WITHOUT_STATIONS: u32 = 5;
 /// The version without reservations by protocol.
 const WITHOUT_RESERVATIONS: u32 = 4;
 /// The version without messages over TCP.
@@ -97,7 +105,8 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     let mut out = Vec::with_capacity(128 + records + log.load.len() * SAMPLE);
     out.extend(MAGIC);
     let version = match () {
-        () if log.reservations.is_some() => VERSION,
+        () if log.stations.is_some() => VERSION,
+        () if log.reservations.is_some() => WITHOUT_STATIONS,
         () if !log.tcp.is_empty() => WITHOUT_RESERVATIONS,
         () if !log.clocks.is_empty() => WITHOUT_TCP,
         () => WITHOUT_CLOCKS,
@@ -133,7 +142,9 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     if version >= WITHOUT_RESERVATIONS {
         recorded_tcp::put(&mut |octets| out.extend_from_slice(octets), &log.tcp);
     }
-    if let Some(reservations) = &log.reservations {
+    if let Some(stations) = &log.stations {
+        recorded_stations::put(&mut |octets| out.extend_from_slice(octets), stations);
+    } else if let Some(reservations) = &log.reservations {
         recorded_reservations::put(&mut |octets| out.extend_from_slice(octets), reservations);
     }
     out
@@ -176,17 +187,21 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         ends: input.ends()?,
         load: input.load()?,
         clocks: match version {
-            VERSION | WITHOUT_RESERVATIONS => input.clocks(true)?,
+            WITHOUT_RESERVATIONS..=VERSION => input.clocks(true)?,
             WITHOUT_TCP => input.clocks(false)?,
             _ => Vec::new(),
         },
         tcp: match version {
-            VERSION => input.tcp(true)?,
+            WITHOUT_STATIONS | VERSION => input.tcp(true)?,
             WITHOUT_RESERVATIONS => input.tcp(false)?,
             _ => Vec::new(),
         },
         reservations: match version {
-            VERSION => Some(input.reservations()?),
+            WITHOUT_STATIONS => Some(input.reservations()?),
+            _ => None,
+        },
+        stations: match version {
+            VERSION => Some(input.stations()?),
             _ => None,
         },
     };
@@ -217,6 +232,7 @@ pub fn recover(recording: &[u8]) -> Result<Vec<RunLog>, Error> {
             None => runs.push(next),
             Some(run) => {
                 run.ending = next.ending;
+                run.stations = next.stations;
                 for (end, more) in run.ends.iter_mut().zip(next.ends) {
                     end.records.extend(more.records);
                 }
@@ -235,9 +251,9 @@ fn is_continued(run: &RunLog, next: &RunLog) -> bool {
     settings(run) == settings(next) && run.network == next.network && ends(run) == ends(next)
 }
 
-/// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP, reservations and
-/// when it ended, in the order and form of the record file. Settings, load samples, the reason of
-/// an early end and everything of the machine that ran it are left out.
+/// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP, reservations,
+/// what stations counted, and when it ended, in the order and form of the record file. Settings,
+/// load samples, the reason of an early end and everything of the machine that ran it are left out.
 pub fn record_hash(log: &RunLog) -> String {
     let mut hash = Sha256::new();
     put_ends(&mut |octets| hash.update(octets), &log.ends);
@@ -246,6 +262,9 @@ pub fn record_hash(log: &RunLog) -> String {
     }
     if let Some(reservations) = &log.reservations {
         recorded_reservations::put(&mut |octets| hash.update(octets), reservations);
+    }
+    if let Some(stations) = &log.stations {
+        recorded_stations::put(&mut |octets| hash.update(octets), stations);
     }
     match &log.ending {
         Ending::Complete => hash.update([0]),

@@ -4,6 +4,7 @@
 use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
 use crate::reservations::ReservationsResult;
+use crate::stations::StationsResult;
 use crate::statistics::Statistics;
 use crate::tcp::TcpResult;
 use onbeat_model::record::Carrier;
@@ -79,6 +80,10 @@ pub struct RunResult {
     /// Reservations that hosts and bridges made by protocol; absent if they made none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservations: Option<ReservationsResult>,
+    /// What stations of Network Code did that carried the channels; absent if bridges kept them
+    /// apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stations: Option<StationsResult>,
 }
 
 /// What carried a run's frames.

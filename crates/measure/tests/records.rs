@@ -7,6 +7,7 @@ use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Rol
 use onbeat_model::reservation::{
     FailureCode, ListenerReservation, ReservationObserved, ReservationStatus, ReservationsObserved,
 };
+use onbeat_model::stations::{StationCounts, StationsObserved};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::tcp::{TcpMessage, TcpObserved};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
@@ -169,6 +170,31 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_stations()(
+        ports in any::<[u64; 2]>(),
+        stations in proptest::collection::vec(any::<(u32, [u64; 7], bool)>(), 0..4),
+    ) -> StationsObserved {
+        let station = |(node, counts, has_stopped)| {
+            let [rounds, sent, received, unsent, timeouts, overruns, discarded] = counts;
+            StationCounts {
+                node: NodeId(node),
+                rounds,
+                sent,
+                received,
+                unsent,
+                timeouts,
+                overruns,
+                discarded,
+                has_stopped,
+            }
+        };
+        let [collisions, waits] = ports;
+        let stations = stations.into_iter().map(station).collect();
+        StationsObserved { stations, collisions, waits }
+    }
+}
+
+prop_compose! {
     fn any_log()(
         scenario in "[A-Za-z0-9_-]{0,20}",
         seed in any::<u64>(),
@@ -183,6 +209,7 @@ prop_compose! {
         clocks in proptest::collection::vec(any_clock(), 0..3),
         tcp in proptest::collection::vec(any_tcp(), 0..3),
         reservations in proptest::option::weighted(0.4, any_reservations()),
+        stations in proptest::option::weighted(0.3, any_stations()),
     ) -> RunLog {
         RunLog {
             scenario,
@@ -197,7 +224,9 @@ prop_compose! {
             lag_max: lag.map(Span::from_ns),
             clocks,
             tcp,
-            reservations,
+            // Stations and reservations exclude each other.
+            reservations: reservations.filter(|_| stations.is_none()),
+            stations,
         }
     }
 }
@@ -223,7 +252,7 @@ proptest! {
     fn arbitrary_octets_after_the_version_never_panic(
         octets in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
-        for version in [1, 2] {
+        for version in 1..=6 {
             let mut file = b"onbeat\0\n".to_vec();
             file.extend(u32::to_le_bytes(version));
             file.extend(&octets);
@@ -268,8 +297,8 @@ fn other_files_versions_and_trailing_octets_are_named() {
     let log = common::log(&common::system(&[], &[], Vec::new()));
     assert_eq!(decode(b"{\"version\": 1}"), Err(Error::Magic));
     let mut newer = encode(&log);
-    newer[8] = 6;
-    assert_eq!(decode(&newer), Err(Error::Version(6)));
+    newer[8] = 7;
+    assert_eq!(decode(&newer), Err(Error::Version(7)));
     let mut longer = encode(&log);
     longer.push(0);
     assert_eq!(decode(&longer), Err(Error::Trailing(1)));

@@ -16,6 +16,7 @@ pub mod plan;
 pub mod port;
 pub mod record;
 pub mod reservation;
+pub mod stations;
 pub mod stream;
 pub mod system;
 pub mod tcp;

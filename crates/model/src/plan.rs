@@ -52,7 +52,8 @@ impl Plan {
 /// What the plan says of one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelPlan {
-    /// Whether it has a reservation; without one it travels as best effort and has no bound.
+    /// Whether it has a reservation or a slot; without one it travels as best effort and has no
+    /// bound.
     pub protected: bool,
     /// One path per listener, in the order of the listeners: egress ports from the talker's on.
     /// These form a tree: where two meet the same port, they share all before it. Of a replicated
@@ -69,6 +70,28 @@ pub struct ChannelPlan {
     pub launch: Option<Launch>,
     /// Its ATS schedulers, upstream first, if it is of class [`Class::Asynchronous`] and protected.
     pub schedulers: Vec<AtsScheduler>,
+    /// Its slot, if stations carry it: its messages are in no queue of its class then, nothing is
+    /// reserved for it, and its bounds are those of the slot.
+    pub slot: Option<Slot>,
+}
+
+/// The slot of a channel in the rounds of stations (docs/network-code.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The identifier of its message.
+    pub message: u8,
+    /// The message's length, in words of 32 bits.
+    pub words: u16,
+    /// How long a round takes by the master's clock.
+    pub round: Span,
+    /// The slot is in each `every`-th round,
+    pub every: u32,
+    /// and the first of these is this one, from 0.
+    pub first_round: u32,
+    /// Where it begins and ends, from the beginning of its round.
+    pub start: Span,
+    /// See [`Slot::start`].
+    pub end: Span,
 }
 
 /// The ATS scheduler (802.1Q-2022 8.6.5.6) of one channel for one port of a bridge. A talker has
@@ -111,6 +134,10 @@ pub struct PortWindow {
 }
 
 impl ChannelPlan {
+    /// Whether bridges reserve for it: it is protected, and no slot of stations carries it.
+    pub fn is_reserved(&self) -> bool {
+        self.protected && self.slot.is_none()
+    }
     /// The parameters of its ATS scheduler for a port; none where it has none.
     pub fn scheduler(&self, port: PortId) -> Option<&AtsScheduler> {
         self.schedulers.iter().find(|scheduler| scheduler.port == port)

@@ -2,6 +2,7 @@
 
 use crate::observed::ClockObserved;
 use crate::reservation::ReservationsObserved;
+use crate::stations::StationsObserved;
 use crate::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use crate::tcp::TcpObserved;
 use crate::time::{NetTime, Span, SyncedTime};
@@ -222,4 +223,6 @@ pub struct RunLog {
     pub tcp: Vec<TcpObserved>,
     /// How reservations went that hosts and bridges made by protocol; none if they made none.
     pub reservations: Option<ReservationsObserved>,
+    /// What stations did that carried the channels; none if bridges did.
+    pub stations: Option<StationsObserved>,
 }

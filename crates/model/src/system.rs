@@ -114,6 +114,7 @@ impl System {
             protected: true,
             asks_protection: false,
             reservation: ReservationMode::Plan,
+            backend: Backend::Bridges,
             noise: true,
             hang_timeout: Span::from_s(10),
             limits: ProgramLimits::default(),
@@ -712,6 +713,28 @@ impl ReservationMode {
     }
 }
 
+/// What keeps the channels of a run apart on their network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// Reservations, shapers and gates of bridges.
+    #[default]
+    Bridges,
+    /// Slots in rounds that hosts keep as stations of Network Code.
+    NetworkCode,
+}
+
+impl Backend {
+    /// The name that the command line, descriptions and tables have for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bridges => "bridges",
+            Self::NetworkCode => "network-code",
+        }
+    }
+}
+
 /// How frames get from a program to a network of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -761,6 +784,8 @@ pub struct RunSettings {
     pub asks_protection: bool,
     /// Who makes them.
     pub reservation: ReservationMode,
+    /// What keeps channels apart. Stations reserve nothing, and `protected` is always true there.
+    pub backend: Backend,
     /// Whether noise sources send.
     pub noise: bool,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it

@@ -152,6 +152,8 @@ pub struct Engine {
     overfull: Option<Overfull>,
     clocks: Clocks,
     protocols: Option<Box<Protocols>>,
+    /// Per channel: the participant that carries it, if one does.
+    carriers: Vec<Option<u32>>,
     /// By token: what goes off by a clock that a protocol steers.
     local_timers: BTreeMap<u64, LocalTimer>,
     /// Per source: when it is looked at next; none at all without protocols.
@@ -233,6 +235,7 @@ impl Engine {
             overfull: None,
             clocks: Clocks::new(system),
             protocols: None,
+            carriers: vec![None; system.channels.len()],
             local_timers: BTreeMap::new(),
             source_looks: Vec::new(),
             metering: Vec::new(),
@@ -355,13 +358,17 @@ impl Engine {
 
     /// A talker hands a whole frame (destination address to end of payload, tagged, without FCS)
     /// to its host's stack now. Frames below the minimum count as padded. Returns when it will be
-    /// queued at the port.
+    /// queued at the port. A participant that carries the channel has it at once.
     ///
     /// # Panics
     /// When the frame is longer than [`frame::MAX_TAGGED`].
     pub fn send(&mut self, channel: ChannelId, octets: &[u8]) -> NetTime {
         let size = (octets.len() as u32 + frame::FCS.get()).max(frame::MIN_TAGGED.get());
         assert!(size <= frame::MAX_TAGGED.get(), "a frame of {size} octets");
+        if let Some(carrier) = self.carriers[channel.index()] {
+            self.hand_over(carrier, channel, octets);
+            return self.now;
+        }
         let payload = self.payloads.hold(octets);
         let frame = self.release(channel.0, size as u16, payload);
         let queued = self.stack_time(channel.0);

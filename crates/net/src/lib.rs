@@ -191,8 +191,8 @@ pub use engine::{Engine, FRAMES_MAX, OCTETS_MAX, Options, Output, Overfull};
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
 pub use participant::{
-    ClockAdjustment, Happened, Joining, Moment, Outgoing, Participant, Wants, join_protocols,
-    join_reservation,
+    CarriedMessage, ClockAdjustment, Happened, Joining, Moment, Outgoing, Participant, Wants,
+    join_protocols, join_reservation,
 };
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
 pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};

@@ -22,7 +22,7 @@ use crate::delay_line::DelayLine;
 use crate::engine::Engine;
 use crate::{gptp, srp, tcp};
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::system::{ChannelId, NodeId, PortId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
 use std::any::Any;
@@ -89,6 +89,31 @@ pub enum Happened<'a> {
         /// When its first octet after the preamble left.
         at: NetTime,
     },
+    /// A program has written a message of a channel that the participant carries.
+    Written {
+        /// Which channel.
+        channel: ChannelId,
+        /// Its frame, from the destination address to its padding, tagged.
+        octets: &'a [u8],
+    },
+}
+
+/// A message that a participant has for a listener of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CarriedMessage {
+    /// Which channel.
+    pub channel: ChannelId,
+    /// The place of its node among the channel's listeners.
+    pub listener: usize,
+    /// Its frame, from the destination address to its padding, tagged.
+    pub octets: Vec<u8>,
+    /// When it was written, as far as the participants know.
+    pub written: NetTime,
+    /// When the last octet of the frame that brought it was at the node's port.
+    pub arrived: NetTime,
+    /// How long from now until the program has it, not negative. Messages of one listener stay in
+    /// order.
+    pub after: Span,
 }
 
 /// A frame that a participant sends.
@@ -122,6 +147,7 @@ pub struct Wants {
     pub(crate) frames: Vec<Outgoing>,
     pub(crate) adjustment: Option<ClockAdjustment>,
     pub(crate) reservations: Vec<srp::Change>,
+    pub(crate) messages: Vec<CarriedMessage>,
 }
 
 impl Wants {
@@ -133,6 +159,11 @@ impl Wants {
         let octets = frame.octets.len() as u32 + frame::FCS.get();
         assert!(octets <= frame::MAX_TAGGED.get(), "a frame of {octets} octets");
         self.frames.push(frame);
+    }
+
+    /// Gives a message of a channel to its listener's program.
+    pub fn deliver(&mut self, message: CarriedMessage) {
+        self.messages.push(message);
     }
 
     /// Sets the node's clock. The last one counts.
@@ -151,6 +182,9 @@ pub struct Joining {
     pub ethertype: u16,
     /// The traffic class of its frames, which is their queue.
     pub traffic_class: u8,
+    /// The channels whose messages it takes from their talkers, which are on its node. What has to
+    /// be done for them otherwise is not: they have no queue, path or launch time.
+    pub carries: Vec<ChannelId>,
     /// The protocol.
     pub participant: Box<dyn Participant>,
 }

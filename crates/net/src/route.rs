@@ -155,12 +155,12 @@ impl Routes {
         let ends = [channel.talker, channel.listeners[0]];
         let unicast = ways.len() == 1 && !channel.destination.is_multicast();
         match topology {
-            Some(topology) if unicast && !planned.protected => {
+            Some(topology) if unicast && !planned.is_reserved() => {
                 self.add_flood(system, plan, topology, channel.vlan, ends, ways[0].1);
             }
             _ => {
                 let class = channel.class.queue();
-                let queue = if planned.protected { class } else { BEST_EFFORT_QUEUE };
+                let queue = if planned.is_reserved() { class } else { BEST_EFFORT_QUEUE };
                 let first_hop = self.hops.len();
                 let comes_by = self.add_flow(ends, queue, ways, history);
                 if !planned.schedulers.is_empty() {

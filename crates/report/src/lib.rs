@@ -28,6 +28,7 @@ pub mod run;
 mod schedulers;
 pub mod segments;
 pub mod simulation;
+mod stations;
 mod text;
 pub mod timing;
 mod topology;

@@ -15,6 +15,8 @@ const PARTS: &str = include_str!("../assets/parts.html");
 const CLOCKS: &str = include_str!("../assets/clocks.html");
 /// Reservations by protocol, for the pages that have them.
 const RESERVATIONS: &str = include_str!("../assets/reservations.html");
+/// Stations of Network Code, for the page that has them.
+const STATIONS: &str = include_str!("../assets/stations.html");
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
@@ -59,6 +61,7 @@ impl Page {
             ("page", SKELETON),
             ("parts", PARTS),
             ("reservations", RESERVATIONS),
+            ("stations", STATIONS),
             ("clocks", CLOCKS),
             ("body", self.body),
         ];

@@ -116,17 +116,22 @@ fn of_channel(
             class => format!("class {class:?} queue"),
         };
         let last = *path.last().expect("a way has ports");
-        let mut bound = bound_or_reason(analysis, multi_hop, f, *listener, last, &name)?;
-        let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
-        let (late, early) = clocks_late_and_early(system, &from.clock, &to.clock, bound.total());
-        if late != Span::ZERO {
-            let what = format!("clocks of {} and {}", from.name, to.name);
-            bound.terms.push(BoundTerm { what, span: late });
-        }
-        bound.best = bound.best - early;
-        Ok(bound)
+        let bound = bound_or_reason(analysis, multi_hop, f, *listener, last, &name)?;
+        Ok(by_clocks(system, [channel.talker, *listener], bound))
     };
     channel.listeners.iter().zip(paths).map(bound).collect()
+}
+
+/// A bound of true time, from a talker to a listener, by their clocks.
+pub fn by_clocks(system: &System, ends: [NodeId; 2], mut bound: Bound) -> Bound {
+    let [from, to] = ends.map(|id| system.node(id));
+    let (late, early) = clocks_late_and_early(system, &from.clock, &to.clock, bound.total());
+    if late != Span::ZERO {
+        let what = format!("clocks of {} and {}", from.name, to.name);
+        bound.terms.push(BoundTerm { what, span: late });
+    }
+    bound.best = bound.best - early;
+    bound
 }
 
 /// The error for a replicated channel whose message may come over one path after the next one came

@@ -10,7 +10,7 @@ use onbeat_description::lf::{self, Description, Loaded, Outside, Table, WaitPlac
 use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use onbeat_model::federation::Federation;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{ReservationMode, System};
+use onbeat_model::system::{Backend, ReservationMode, System};
 use onbeat_timing::federation::Waits;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -127,6 +127,7 @@ impl Model {
         change(&mut system);
         // A federation's talkers wait for no protocol.
         system.run.reservation = ReservationMode::Plan;
+        system.run.backend = Backend::Bridges;
         onbeat_net::gptp::synchronise(&mut system).map_err(|found| wrong(&found))?;
         onbeat_bounds::choose_classes(&mut system);
         let planned = onbeat_bounds::plan_and_limits(

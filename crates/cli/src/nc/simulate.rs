@@ -118,8 +118,7 @@ fn stations(system: &System, programs: &[StationProgram], every: Span) -> Vec<St
     let station = |program: &StationProgram| {
         let node = system.nodes.iter().position(|node| node.name == program.station);
         let node = NodeId(node.unwrap_or_default() as u32);
-        let application = Box::new(GeneratedValues::new(system.run.seed, node, every));
-        StationSetup { program: program.clone(), application }
+        StationSetup::new(program.clone(), GeneratedValues::new(system.run.seed, node, every))
     };
     programs.iter().map(station).collect()
 }

@@ -6,33 +6,34 @@ use crate::exit::Exit;
 use crate::output::{Kind, Output};
 use crate::source::Source;
 use crate::terminal;
-use crate::trust::Trust;
 use comfy_table::Cell;
 use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_network_code::planning::{
-    BusOptions, BusPlan, BusReceipt, BusSlot, FrameDelays, late, plan_bus,
+    BusOptions, BusPlan, BusReceipt, BusSlot, FrameDelays, plan_channels,
 };
 use onbeat_report::grid::{grid, right, ruled};
 use onbeat_report::plan::sum;
 use onbeat_run::process::Reaper;
 use onbeat_runtime::network_code::image;
 use onbeat_runtime::network_code::timing::{CYCLE_NS, Cycles};
+use onbeat_timing::tfg::Limits;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
 /// Plans slots and programs, shows them, and writes the programs if that is asked for.
-pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
+pub(crate) fn plan(arguments: &PlanArguments, source: &Source) -> anyhow::Result<Exit> {
     are_for_bridges(arguments)?;
-    let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
-    let options = options(&source.system, &arguments.stations)?;
-    let plan = plan_bus(&source.system, &options).map_err(|errors| source.wrong(&errors))?;
-    source.show(&late(&source.system, &plan));
+    let system = &source.system;
+    let options = options(system, &arguments.stations)?;
+    let planned = plan_channels(system, &options).map_err(|errors| source.wrong(&errors));
+    let (channels, plan) = planned?;
+    let (channels, _) = source.study(system, (channels, Vec::new()), Limits::default())?;
     match arguments.json {
-        true => terminal::print_json(&document(&source.system, &plan))?,
-        false => terminal::print(text(&source.system, &plan)),
+        true => terminal::print_json(&document(system, &plan, &channels.chains))?,
+        false => terminal::print(text(system, &plan, &channels.chains)),
     }
     if plan.delays == FrameDelays::OfFrame {
         terminal::say(
@@ -125,7 +126,7 @@ fn is_in_time(system: &System, slot: &BusSlot, receipt: &BusReceipt) -> bool {
     receipt.bound.total() <= system.channel(slot.channel).fixed_delay
 }
 
-fn text(system: &System, plan: &BusPlan) -> String {
+fn text(system: &System, plan: &BusPlan, chains: &[Option<Span>]) -> String {
     let headings =
         ["channel", "listener", "bound", "best", "fixed delay", "verdict", "largest term"];
     let mut bounds = grid(&headings);
@@ -146,6 +147,9 @@ fn text(system: &System, plan: &BusPlan) -> String {
         }
     }
     let mut parts = vec![ruled(&bounds), terms.trim().to_owned()];
+    if !chains.is_empty() {
+        parts.push(chain_bounds(system, chains));
+    }
     parts.push(format!("Slots, from the beginning of a round\n{}", slots(system, plan)));
     let repeats = match plan.rounds {
         1 => String::new(),
@@ -160,6 +164,22 @@ fn text(system: &System, plan: &BusPlan) -> String {
         used % 10,
     ));
     parts.join("\n\n")
+}
+
+fn chain_bounds(system: &System, chains: &[Option<Span>]) -> String {
+    let mut table = grid(&["chain", "bound", "deadline", "verdict"]);
+    for (chain, bound) in system.chains.iter().zip(chains) {
+        let (bound, verdict) = match bound {
+            None => ("none".to_owned(), "no bound"),
+            Some(bound) if *bound <= chain.deadline => (bound.to_string(), "in time"),
+            Some(bound) => (bound.to_string(), "may be late"),
+        };
+        let mut cells = vec![Cell::new(&chain.name)];
+        cells.extend([bound, chain.deadline.to_string()].map(right));
+        cells.push(Cell::new(verdict));
+        table.add_row(cells);
+    }
+    ruled(&table)
 }
 
 fn slots(system: &System, plan: &BusPlan) -> String {
@@ -180,7 +200,7 @@ fn slots(system: &System, plan: &BusPlan) -> String {
 }
 
 /// docs/cli.md says what is in it.
-fn document(system: &System, plan: &BusPlan) -> Value {
+fn document(system: &System, plan: &BusPlan, chains: &[Option<Span>]) -> Value {
     let ns = |cycles: Cycles| span(cycles).as_ns();
     let listener = |slot: &BusSlot, receipt: &BusReceipt| {
         let terms = receipt.bound.terms.iter();
@@ -225,6 +245,10 @@ fn document(system: &System, plan: &BusPlan) -> Value {
             "buffers": buffers.collect::<Vec<_>>(),
         })
     };
+    let chains = system.chains.iter().zip(chains).map(|(chain, bound)| {
+        let (bound, deadline) = (bound.map(Span::as_ns), chain.deadline.as_ns());
+        json!({ "name": chain.name, "bound_ns": bound, "deadline_ns": deadline })
+    });
     json!({
         "format": "onbeat-network-code-plan",
         "version": 1,
@@ -241,6 +265,7 @@ fn document(system: &System, plan: &BusPlan) -> Value {
             FrameDelays::OfFrame => "of-frame",
         },
         "channels": plan.slots.iter().map(channel).collect::<Vec<_>>(),
+        "chains": chains.collect::<Vec<_>>(),
         "stations": plan.stations.iter().map(station).collect::<Vec<_>>(),
     })
 }

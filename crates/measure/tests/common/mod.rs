@@ -103,6 +103,7 @@ pub(crate) fn plan(system: &System, bounds_us: &[Option<i64>]) -> Plan {
         reserved_rate: BitRate::from_bps(5_632_000),
         launch: None,
         schedulers: Vec::new(),
+        slot: None,
         bounds: us.map_or(Vec::new(), |us| vec![bound(us); channel.listeners.len()]),
     });
     Plan {
@@ -144,6 +145,7 @@ pub(crate) fn log(system: &System) -> RunLog {
         clocks: Vec::new(),
         tcp: Vec::new(),
         reservations: None,
+        stations: None,
     }
 }
 

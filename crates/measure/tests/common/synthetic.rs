@@ -7,8 +7,8 @@ use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Plan, PortPlan};
 use onbeat_model::record::{LoadSample, Record, RunLog};
 use onbeat_model::system::{
-    Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, ProgramLimits, Quantity, Reference,
-    ReservationMode, RunSettings, Scenario, Subject, System, TimeMode,
+    Backend, Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, ProgramLimits, Quantity,
+    Reference, ReservationMode, RunSettings, Scenario, Subject, System, TimeMode,
 };
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::{BitRate, Octets};
@@ -53,6 +53,7 @@ pub(crate) fn two_hosts() -> System {
         protected,
         asks_protection: false,
         reservation: ReservationMode::Plan,
+        backend: Backend::Bridges,
         noise: true,
         hang_timeout: Span::from_s(5),
         limits: ProgramLimits::default(),

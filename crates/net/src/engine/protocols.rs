@@ -4,12 +4,12 @@ use super::{Engine, Output};
 use crate::event::{Kind, MAX_INDEX};
 use crate::frame::Frame;
 use crate::participant::{
-    ClockAdjustment, Happened, Joining, Member, Moment, NOBODY, Outgoing, Participant, Protocols,
-    TOKEN, Wants, token_of, with_token,
+    CarriedMessage, ClockAdjustment, Happened, Joining, Member, Moment, NOBODY, Outgoing,
+    Participant, Protocols, TOKEN, Wants, token_of, with_token,
 };
-use crate::route::NextHop;
+use crate::route::{NextHop, Receiver};
 use onbeat_model::observed::ClockObserved;
-use onbeat_model::system::{NodeId, System};
+use onbeat_model::system::{ChannelId, NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 use std::any::Any;
@@ -46,6 +46,11 @@ impl Engine {
         let classes: Vec<_> = joining.iter().map(|j| usize::from(j.traffic_class)).collect();
         for joining in joining {
             assert!(protocols.member(joining.node, joining.ethertype).is_none(), "it is there");
+            for channel in &joining.carries {
+                let talker = self.routes.flows[channel.index()].talker;
+                assert_eq!(talker, joining.node, "it carries what another node's programs write");
+                self.carriers[channel.index()] = Some(protocols.members.len() as u32);
+            }
             protocols.add(system, joining);
         }
         for (at, class) in classes.into_iter().enumerate() {
@@ -227,16 +232,46 @@ impl Engine {
         }
         at.due = next;
         let node = at.node;
-        let Wants { frames, adjustment, reservations } = std::mem::take(wants);
+        let Wants { frames, adjustment, reservations, messages } = std::mem::take(wants);
         for frame in frames {
             self.emit(&mut protocols, member, frame);
         }
         self.protocols = Some(protocols);
+        messages.into_iter().for_each(|message| self.bring(message));
         if let Some(adjustment) = adjustment {
             self.adjust_clock(node, adjustment);
         }
         for change in reservations {
             self.change_reservation(node, change);
+        }
+    }
+
+    /// A program hands a frame to the participant that carries its channel.
+    pub(super) fn hand_over(&mut self, member: u32, channel: ChannelId, octets: &[u8]) {
+        self.probes.flows[channel.index()].released += 1;
+        self.tell(member as usize, Happened::Written { channel, octets });
+    }
+
+    /// A participant has a message for a listener.
+    fn bring(&mut self, message: CarriedMessage) {
+        let is_its =
+            |end: &Receiver| end.flow == message.channel.0 && end.listener == message.listener;
+        let Some(end) = self.routes.receivers.iter().position(is_its) else { return };
+        let flow = &self.routes.flows[message.channel.index()];
+        let next = &mut self.sequences[message.channel.index()];
+        let sequence = *next;
+        *next = next.wrapping_add(1);
+        let frame = Frame {
+            released: message.written,
+            hop: flow.root,
+            payload: self.payloads.hold(&message.octets),
+            sequence,
+            octets: message.octets.len() as u16,
+        };
+        let at = self.now + message.after.max(Span::ZERO);
+        let (at, head) = self.listeners[end].push(at, (frame, message.arrived));
+        if head {
+            self.events.push(at, Kind::Deliver, end as u32);
         }
     }
 

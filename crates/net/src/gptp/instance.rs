@@ -258,7 +258,7 @@ impl Participant for Instance {
                     self.pass(now, Event::Sent { port, timestamp_id, stamp }, wants);
                 }
             }
-            Happened::Sent { .. } => {}
+            Happened::Sent { .. } | Happened::Written { .. } => {}
         }
         self.look(moment, wants);
     }

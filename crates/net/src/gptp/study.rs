@@ -94,7 +94,8 @@ impl<'a> Study<'a> {
 pub(super) fn joining(index: usize, instance: Instance) -> Joining {
     let (node, participant) = (NodeId(index as u32), Box::new(instance));
     let traffic_class = BEST_EFFORT_QUEUE as u8;
-    Joining { node, ethertype: ETHERTYPE, traffic_class, participant }
+    let carries = Vec::new();
+    Joining { node, ethertype: ETHERTYPE, traffic_class, carries, participant }
 }
 
 /// An engine with nothing but the network.

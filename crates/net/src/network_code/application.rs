@@ -61,6 +61,16 @@ impl ApplicationBuffers<'_> {
     }
 }
 
+/// Does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoApplication;
+
+impl Application for NoApplication {
+    fn act(&mut self, _now: NetTime, _buffers: &mut ApplicationBuffers<'_>) -> NetTime {
+        NetTime::MAX
+    }
+}
+
 /// Writes all output buffers of its station at its start, and then periodically. The first word of
 /// each is how often that has happened since then, from 1; the others are those of
 /// [`generated_words`]. It reads nothing and sets no flag.

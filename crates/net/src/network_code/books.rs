@@ -55,6 +55,9 @@ pub struct StationObserved {
     pub starts: u64,
     /// The sum of what it counted from each start on.
     pub counters: StationCounters,
+    /// Messages of channels that programs wrote here and that no `send` has: those that another one
+    /// replaced before, and those of a time when the station was off.
+    pub unsent: u64,
     /// Its last trap.
     pub trap: Option<TraceEntry>,
 }
@@ -139,6 +142,8 @@ struct Sending {
     /// The place of its message; none if it begins a round.
     message: Option<usize>,
     created: NetTime,
+    /// When a program wrote it, if it is of a channel.
+    written: Option<NetTime>,
     starts: NetTime,
 }
 
@@ -216,7 +221,7 @@ impl Books {
         &mut self,
         station: usize,
         message: Option<MessageId>,
-        created: NetTime,
+        (created, written): (NetTime, Option<NetTime>),
         starts: NetTime,
     ) -> u64 {
         let book = &mut self.stations[station];
@@ -234,7 +239,7 @@ impl Books {
             book.sent.pop_front();
             book.first += 1;
         }
-        book.sent.push_back(Sending { message, created, starts });
+        book.sent.push_back(Sending { message, created, written, starts });
         (station as u64) << NUMBER_BITS | (book.first + book.sent.len() as u64 - 1)
     }
 
@@ -264,12 +269,12 @@ impl Books {
         }
     }
 
-    /// A frame was received.
-    pub(super) fn receive(&mut self, token: u64, listener: NodeId, at: NetTime) {
-        if let Some((sending, book)) = self.find(token, listener) {
-            book.received += 1;
-            SpanExtremes::see(&mut book.latency, at - sending.created);
-        }
+    /// A frame was received. Gives when a program wrote its message, if it is of a channel.
+    pub(super) fn receive(&mut self, token: u64, listener: NodeId, at: NetTime) -> Option<NetTime> {
+        let (sending, book) = self.find(token, listener)?;
+        book.received += 1;
+        SpanExtremes::see(&mut book.latency, at - sending.created);
+        sending.written
     }
 
     pub(super) fn observed(&self, now: NetTime) -> NetworkCodeObserved {

@@ -2,18 +2,19 @@
 
 use super::application::{Application, ApplicationBuffers};
 use super::books::{Books, SharedBooks};
+use super::carrier::Carrier;
 use super::clock::CycleClock;
 use super::log::{StationContent, StationFrameSent, StationInput, StationLog};
 use crate::links::{LinkEvent, Links};
-use crate::participant::{Happened, Moment, Outgoing, Participant, Wants};
-use onbeat_model::system::{NodeId, PortId};
+use crate::participant::{CarriedMessage, Happened, Moment, Outgoing, Participant, Wants};
+use onbeat_model::system::{ChannelId, NodeId, PortId};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_runtime::network_code::counters::StationCounters;
-use onbeat_runtime::network_code::instruction::{Instruction, MessageId};
+use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};
 use onbeat_runtime::network_code::program::StationProgram;
 use onbeat_runtime::network_code::station::{Observer, Station, Transmission};
-use onbeat_runtime::network_code::timing::{Cycles, RECEIVE_STORE};
+use onbeat_runtime::network_code::timing::{Cycles, RECEIVE_STORE, issue_cycles};
 use onbeat_runtime::network_code::trace::{Outcome, TraceEntry};
 use onbeat_runtime::network_code::wire::{
     FRAME_MAX, FrameContent, StationFrame, VlanTag, emit_data, emit_round,
@@ -45,6 +46,7 @@ pub(super) struct StationOnNode {
 pub(super) struct StationHost {
     station: StationOnNode,
     application: Box<dyn Application>,
+    carrier: Carrier,
     links: Links,
     is_link_up: bool,
     /// When it starts, if it does not run; the end of time while it is off.
@@ -67,10 +69,10 @@ struct Running {
     coming: VecDeque<(Cycles, Coming)>,
     /// When the application is called next.
     application: NetTime,
-    /// Of each message with a frame that was not received: its token.
-    fresh: BTreeMap<MessageId, u64>,
-    /// When the last `create` was issued.
-    created: NetTime,
+    /// Of each message with a frame that was not received.
+    fresh: BTreeMap<MessageId, FreshFrame>,
+    /// When the last `create` was issued, and when its message was written if it is of a channel.
+    created: (NetTime, Option<NetTime>),
     /// Its last `sync master` ended the run and has not happened.
     has_ended: bool,
     log: StationLog,
@@ -78,8 +80,26 @@ struct Running {
 
 #[derive(Debug)]
 enum Coming {
-    Data { message: MessageId, words: Vec<u32>, token: Option<u64> },
+    Data { message: MessageId, words: Vec<u32>, frame: FreshFrame },
     Sync { round: u32, source: MacAddress },
+}
+
+/// A frame that has come.
+#[derive(Clone, Copy, Debug)]
+struct FreshFrame {
+    token: Option<u64>,
+    /// When its last octet was there.
+    arrived: NetTime,
+}
+
+/// What a station is called with.
+#[derive(Debug)]
+struct StationCall<'a> {
+    of: &'a StationOnNode,
+    now: NetTime,
+    wants: &'a mut Wants,
+    books: &'a mut Books,
+    carrier: &'a mut Carrier,
 }
 
 /// What a call of a station came to, in order.
@@ -109,14 +129,14 @@ impl Observer for Deeds {
 impl StationHost {
     pub(super) fn new(
         station: StationOnNode,
-        application: Box<dyn Application>,
-        links: Links,
+        (application, carrier, links): (Box<dyn Application>, Carrier, Links),
         start: NetTime,
         books: SharedBooks,
     ) -> Self {
         Self {
             station,
             application,
+            carrier,
             next: start.min(links.next()),
             links,
             is_link_up: true,
@@ -170,12 +190,13 @@ impl StationHost {
             coming: VecDeque::new(),
             application: now,
             fresh: BTreeMap::new(),
-            created: now,
+            created: (now, None),
             has_ended: false,
             log: StationLog::default(),
         };
         running.station.link(self.is_link_up);
         running.note(&self.station, Cycles(0), StationInput::Link(self.is_link_up));
+        self.carrier.restart();
         self.running = Some(running);
         books.station(self.station.number).starts += 1;
     }
@@ -194,17 +215,32 @@ impl StationHost {
             done.into_iter().for_each(|input| running.note(&self.station, cycle, input));
         }
         let current = running.cycles.current(now);
+        let (of, carrier) = (&self.station, &mut self.carrier);
+        let mut call = StationCall { of, now, wants, books, carrier };
         while let Some((at, coming)) = running.coming.pop_front_if(|(at, _)| *at <= current) {
             if let Some(before) = at.0.checked_sub(1) {
-                running.advance(&self.station, Cycles(before), now, wants, books);
+                running.advance(&mut call, Cycles(before));
             }
-            running.tell(&self.station, at, coming, books);
+            running.tell(&mut call, at, coming);
         }
-        running.advance(&self.station, current, now, wants, books);
+        running.advance(&mut call, current);
         let mut counters = self.before;
         counters += *running.station.counters();
         counters.rounds_begun -= u64::from(running.has_ended);
         books.station(self.station.number).counters = counters;
+    }
+
+    /// A program writes a message of a channel.
+    fn write(&mut self, now: NetTime, channel: ChannelId, octets: &[u8], books: &mut Books) {
+        let mut is_lost = true;
+        if let Some(running) = &mut self.running {
+            let (into, loses) = self.carrier.write(now, channel, octets);
+            is_lost = loses;
+            if let Some((buffer, words)) = into {
+                running.write(&self.station, running.cycles.next_from(now), buffer, words);
+            }
+        }
+        books.station(self.station.number).unsent += u64::from(is_lost);
     }
 
     /// The run is over for it, and its log complete.
@@ -244,8 +280,11 @@ impl Participant for StationHost {
                     token.iter().for_each(|token| books.arrive(*token, self.station.node, now));
                     running.hear(now, token, octets);
                 }
-                Happened::Timer | Happened::Sent { .. } => {}
+                Happened::Timer | Happened::Sent { .. } | Happened::Written { .. } => {}
             }
+        }
+        if let Happened::Written { channel, octets } = happened {
+            self.write(now, channel, octets, &mut books);
         }
         if runs {
             self.act(now, wants, &mut books);
@@ -286,7 +325,8 @@ impl Running {
         if let FrameContent::Data { message, words } = frame.content {
             let at = self.cycles.next_from(now) + RECEIVE_STORE;
             let words = words.iter().collect();
-            self.come(at, Coming::Data { message, words, token });
+            let frame = FreshFrame { token, arrived: now };
+            self.come(at, Coming::Data { message, words, frame });
         }
     }
 
@@ -296,82 +336,98 @@ impl Running {
     }
 
     /// Tells the station what has come.
-    fn tell(&mut self, of: &StationOnNode, at: Cycles, coming: Coming, books: &mut Books) {
+    fn tell(&mut self, call: &mut StationCall<'_>, at: Cycles, coming: Coming) {
         match coming {
             Coming::Sync { round, source } => {
                 self.station.sync_received(at, round, source);
-                self.note(of, at, StationInput::Sync(round, source));
+                self.note(call.of, at, StationInput::Sync(round, source));
             }
-            Coming::Data { message, words, token } => {
+            Coming::Data { message, words, frame } => {
                 let stored = self.station.counters().data_received;
                 self.station.data_received(at, message, words.iter().copied());
                 let is_stored = self.station.counters().data_received > stored;
-                if let Some(token) = token.filter(|_| is_stored)
-                    && let Some(replaced) = self.fresh.insert(message, token)
+                if is_stored
+                    && let Some(replaced) = self.fresh.insert(message, frame)
+                    && let Some(token) = replaced.token
                 {
-                    books.overwrite(replaced, of.node);
+                    call.books.overwrite(token, call.of.node);
                 }
-                self.note(of, at, StationInput::Data(message, words));
+                self.note(call.of, at, StationInput::Data(message, words));
             }
         }
     }
 
     /// Has the station carry out all up to a cycle, unless the run ends before.
-    fn advance(
-        &mut self,
-        of: &StationOnNode,
-        cycle: Cycles,
-        now: NetTime,
-        wants: &mut Wants,
-        books: &mut Books,
-    ) {
+    fn advance(&mut self, call: &mut StationCall<'_>, cycle: Cycles) {
         let before = self.station.counters().rounds_begun;
         let mut deeds = Deeds::default();
         self.station.advance(cycle, &mut deeds);
-        // Each instruction has its own call.
         // Each instruction has its own call: nothing is with the one that ends the run.
-        if of.rounds == Some(before) && self.station.counters().rounds_begun > before {
+        if call.of.rounds == Some(before) && self.station.counters().rounds_begun > before {
             self.has_ended = true;
-            books.end = now;
+            call.books.end = call.now;
             return;
         }
         for deed in deeds.0 {
             match deed {
-                Deed::Done(entry) => self.done(of, entry, books),
-                Deed::Sends(frame) => self.send(of, frame, now, wants, books),
+                Deed::Done(entry) => self.done(call, entry),
+                Deed::Sends(frame) => self.send(call, frame),
             }
         }
     }
 
     /// An instruction has been carried out.
-    fn done(&mut self, of: &StationOnNode, entry: TraceEntry, books: &mut Books) {
-        let instruction = of.program.word(entry.address).map(Instruction::decode);
+    fn done(&mut self, call: &mut StationCall<'_>, entry: TraceEntry) {
+        let instruction = call.of.program.word(entry.address).map(Instruction::decode);
         match (instruction, entry.outcome) {
-            (_, Outcome::Trapped(_)) => books.station(of.number).trap = Some(entry),
-            (Some(Ok(Instruction::Create { .. })), _) => {
-                self.created = self.cycles.begins(entry.issued);
-            }
-            (Some(Ok(Instruction::Receive { message, .. })), Outcome::Received(true)) => {
-                if let Some(token) = self.fresh.remove(&message) {
-                    books.receive(token, of.node, self.cycles.begins(entry.issued));
+            (_, Outcome::Trapped(_)) => call.books.station(call.of.number).trap = Some(entry),
+            (Some(Ok(Instruction::Create { buffer })), _) => {
+                let created = call.carrier.created(buffer);
+                let written = created.map(|(written, _)| written);
+                self.created = (self.cycles.begins(entry.issued), written);
+                if let Some((_, Some(next))) = created {
+                    self.write(call.of, entry.issued + Cycles(1), buffer, next);
                 }
             }
+            (
+                Some(Ok(instruction @ Instruction::Receive { message, buffer })),
+                Outcome::Received(true),
+            ) => self.receive(call, (instruction, entry.issued), message, buffer),
             _ => {}
         }
-        if of.logs {
+        if call.of.logs {
             self.log.trace.push(entry);
         }
     }
 
-    /// A frame is to leave.
-    fn send(
+    /// A frame was received.
+    fn receive(
         &mut self,
-        of: &StationOnNode,
-        frame: StationFrameSent,
-        now: NetTime,
-        wants: &mut Wants,
-        books: &mut Books,
+        call: &mut StationCall<'_>,
+        (instruction, issued): (Instruction, Cycles),
+        message: MessageId,
+        buffer: BufferId,
     ) {
+        let Some(FreshFrame { token, arrived }) = self.fresh.remove(&message) else { return };
+        let at = self.cycles.begins(issued);
+        let written = token.and_then(|token| call.books.receive(token, call.of.node, at));
+        let Ok(words) = self.station.read(buffer) else { return };
+        let done = issued + issue_cycles(instruction, words.len() as u16);
+        if let Some(frame) = call.carrier.received(buffer, words) {
+            call.wants.deliver(CarriedMessage {
+                channel: frame.channel,
+                listener: frame.listener,
+                octets: frame.octets.to_vec(),
+                written: written.unwrap_or(arrived),
+                arrived,
+                after: self.cycles.begins(done) - call.now,
+            });
+        }
+    }
+
+    /// A frame is to leave.
+    fn send(&mut self, call: &mut StationCall<'_>, frame: StationFrameSent) {
+        let of = call.of;
         let starts = self.cycles.begins(frame.at);
         let tag = of.program.medium.tagged.then_some(TAG);
         let mut octets = vec![0; FRAME_MAX];
@@ -381,16 +437,23 @@ impl Running {
                 (length, Some(*message), self.created)
             }
             StationContent::Round(round) => {
-                (emit_round(of.mac, tag, *round, &mut octets), None, now)
+                (emit_round(of.mac, tag, *round, &mut octets), None, (call.now, None))
             }
         };
         octets.truncate(length);
-        let token = books.send(of.number, message, created, starts);
-        books.port(of.port).queue(token, starts, length);
-        let after = (starts - now).max(Span::ZERO);
-        wants.send(Outgoing { port: 0, octets, after, token: Some(token) });
+        let token = call.books.send(of.number, message, created, starts);
+        call.books.port(of.port).queue(token, starts, length);
+        let after = (starts - call.now).max(Span::ZERO);
+        call.wants.send(Outgoing { port: 0, octets, after, token: Some(token) });
         if of.logs {
             self.log.sent.push(frame);
+        }
+    }
+
+    /// A buffer has other words, which an instruction of this cycle sees.
+    fn write(&mut self, of: &StationOnNode, at: Cycles, buffer: BufferId, words: &[u32]) {
+        if self.station.write(buffer, words).is_ok() {
+            self.note(of, at, StationInput::Write(buffer, words.to_vec()));
         }
     }
 

@@ -23,6 +23,7 @@
 
 mod application;
 mod books;
+mod carrier;
 mod clock;
 mod host;
 mod log;
@@ -30,13 +31,15 @@ mod ports;
 mod relay;
 mod setup;
 
-pub use application::{Application, ApplicationBuffers, GeneratedValues, generated_words};
+pub use application::{
+    Application, ApplicationBuffers, GeneratedValues, NoApplication, generated_words,
+};
 pub use books::{
     EgressObserved, MessageListener, MessageObserved, NetworkCodeObserved, SpanExtremes,
     StationObserved,
 };
 pub use log::{StationContent, StationFrameSent, StationInput, StationLog};
-pub use setup::{SetupError, StationSetup};
+pub use setup::{ChannelEnd, SetupError, StationChannel, StationSetup};
 
 use self::books::SharedBooks;
 use self::host::StationHost;

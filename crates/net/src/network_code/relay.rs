@@ -32,7 +32,10 @@ impl Participant for StationRelay {
                     books.port(*id).leave(token, at);
                 }
             }
-            Happened::Received { .. } | Happened::Header { .. } | Happened::Timer => {}
+            Happened::Received { .. }
+            | Happened::Header { .. }
+            | Happened::Timer
+            | Happened::Written { .. } => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use super::NetworkCodeSettings;
 use super::application::Application;
 use super::books::{Books, SharedBooks, StationObserved};
+use super::carrier::Carrier;
 use super::host::{StationHost, StationOnNode};
 use super::ports::PortBook;
 use super::relay::StationRelay;
@@ -12,13 +13,14 @@ use crate::participant::{Joining, Participant};
 use crate::random::{Purpose, Stream};
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
-use onbeat_model::system::{NodeId, NodeKind, PortId, System};
+use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::BitRate;
 use onbeat_runtime::network_code::counters::StationCounters;
-use onbeat_runtime::network_code::instruction::{Instruction, MessageId};
+use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};
 use onbeat_runtime::network_code::program::StationProgram;
 use onbeat_runtime::network_code::wire::ETHERTYPE_DATA;
+use onbeat_runtime::talker::ChannelParameters;
 use std::collections::BTreeSet;
 
 /// The highest: frames of stations wait for no others but those that have begun.
@@ -33,6 +35,38 @@ pub struct StationSetup {
     pub program: StationProgram,
     /// Its application.
     pub application: Box<dyn Application>,
+    /// The channels that it carries, each in a buffer that the application leaves alone.
+    pub channels: Vec<StationChannel>,
+}
+
+impl StationSetup {
+    /// A station that carries no channel.
+    pub fn new(program: StationProgram, application: impl Application + 'static) -> Self {
+        Self { program, application: Box::new(application), channels: Vec::new() }
+    }
+}
+
+/// An end of a channel in a buffer of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationChannel {
+    /// Which channel.
+    pub channel: ChannelId,
+    /// Which end.
+    pub end: ChannelEnd,
+    /// The buffer, an output at the talker and an input at a listener, of
+    /// [`message_words`](onbeat_runtime::network_code::channel::message_words).
+    pub buffer: BufferId,
+    /// What both ends know of the channel.
+    pub parameters: ChannelParameters,
+}
+
+/// Which end of a channel a station has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelEnd {
+    /// Programs on its host write.
+    Talker,
+    /// The one at this place among the channel's listeners.
+    Listener(usize),
 }
 
 /// Why a network cannot have stations. Text of stations and ports is theirs in the description.
@@ -125,16 +159,21 @@ pub(super) fn joining(
         let start = start(settings, node);
         enter(&mut books, &station, start);
         let links = Links::new(system, node);
-        let host = StationHost::new(station, setup.application, links, start, shared.clone());
-        joining.push(join(node, Box::new(host)));
+        let carrier = Carrier::new(&setup.channels);
+        let carries = carrier.written();
+        let parts = (setup.application, carrier, links);
+        let host = StationHost::new(station, parts, start, shared.clone());
+        joining.push(join(node, carries, Box::new(host)));
     }
-    joining.extend(relays.into_iter().map(|(node, relay)| join(node, Box::new(relay))));
+    let relays = relays.into_iter();
+    joining.extend(relays.map(|(node, relay)| join(node, Vec::new(), Box::new(relay))));
     Ok(joining)
 }
 
-fn join(node: NodeId, participant: Box<dyn Participant>) -> Joining {
+fn join(node: NodeId, carries: Vec<ChannelId>, participant: Box<dyn Participant>) -> Joining {
     // One EtherType stands for both.
-    Joining { node, ethertype: ETHERTYPE_DATA, traffic_class: TRAFFIC_CLASS, participant }
+    let (ethertype, traffic_class) = (ETHERTYPE_DATA, TRAFFIC_CLASS);
+    Joining { node, ethertype, traffic_class, carries, participant }
 }
 
 /// The host of a program, and its port.
@@ -209,7 +248,7 @@ fn start(settings: &NetworkCodeSettings, node: NodeId) -> NetTime {
 /// Has a station in the books, with its messages.
 fn enter(books: &mut Books, station: &StationOnNode, start: NetTime) {
     let (node, counters) = (station.node, StationCounters::default());
-    books.add_station(StationObserved { node, start, starts: 0, counters, trap: None });
+    books.add_station(StationObserved { node, start, starts: 0, counters, unsent: 0, trap: None });
     let words = station.program.words.iter().map(|word| Instruction::decode(*word));
     let uses: BTreeSet<(MessageId, bool)> = words
         .filter_map(|instruction| match instruction {

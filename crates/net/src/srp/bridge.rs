@@ -167,7 +167,7 @@ impl Participant for Bridge {
                     self.register(now, PropagationInput::Timeout, wants);
                 }
             }
-            Happened::Header { .. } | Happened::Sent { .. } => {}
+            Happened::Header { .. } | Happened::Sent { .. } | Happened::Written { .. } => {}
             Happened::Received { port, octets, .. } => {
                 if let Some(octets) = mrp::pdu_of::<Msrp>(octets) {
                     self.reserve(now, BridgeInput::Received { port, octets }, wants);

@@ -214,7 +214,10 @@ impl Participant for Host {
             Happened::Timer if self.station.next() <= now => {
                 self.tell(now, StationInput::Timeout, wants);
             }
-            Happened::Timer | Happened::Header { .. } | Happened::Sent { .. } => {}
+            Happened::Timer
+            | Happened::Header { .. }
+            | Happened::Sent { .. }
+            | Happened::Written { .. } => {}
             Happened::Received { octets, .. } => {
                 if let Some(pdu) = mrp::pdu_of::<Msrp>(octets) {
                     self.tell(now, StationInput::Msrp(pdu), wants);

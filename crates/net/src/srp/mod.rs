@@ -102,7 +102,7 @@ pub(crate) fn joining(system: &System, plan: &Plan, seed: u64) -> Vec<Joining> {
         };
         // MVRP's frames go with MSRP's: who speaks one speaks the other.
         let (ethertype, traffic_class) = (Msrp::ETHERTYPE, CONTROL_QUEUE as u8);
-        Joining { node, ethertype, traffic_class, participant }
+        Joining { node, ethertype, traffic_class, carries: Vec::new(), participant }
     };
     nodes.map(join).collect()
 }

@@ -61,6 +61,7 @@ pub(crate) fn joining(system: &System, plan: &Plan, seed: u64) -> Vec<Joining> {
         node,
         ethertype: ETHERTYPE,
         traffic_class,
+        carries: Vec::new(),
         participant,
     };
     let hosts = hosts.into_iter().map(|(node, host)| join(node, Box::new(host) as Box<_>));

@@ -147,6 +147,7 @@ impl Network {
             reserved_rate: BitRate::default(),
             launch: None,
             schedulers: Vec::new(),
+            slot: None,
             bounds: Vec::new(),
         });
         id

@@ -87,6 +87,7 @@ impl Participant for Toy {
             Happened::Sent { port, token, at } => {
                 self.seen.push((moment.now, format!("{port}: sent {token} at {}", at.as_ns())));
             }
+            Happened::Written { .. } => unreachable!("it carries no channel"),
         }
     }
 
@@ -100,7 +101,8 @@ impl Participant for Toy {
 }
 
 fn joining(node: NodeId, traffic_class: u8, toy: Toy) -> Joining {
-    Joining { node, ethertype: ETHERTYPE, traffic_class, participant: Box::new(toy) }
+    let (carries, participant) = (Vec::new(), Box::new(toy));
+    Joining { node, ethertype: ETHERTYPE, traffic_class, carries, participant }
 }
 
 /// Two hosts at a bridge over links of 100 Mb/s: 80 ns an octet.

@@ -4,6 +4,7 @@ use super::round::{Bus, BusFrame, CREATE_LEAD, CYCLE};
 use super::slots::{BusSchedule, channel_id};
 use super::timetable::{ActionKind, Timetable};
 use super::{BusReceipt, BusSlot};
+use onbeat_bounds::by_clocks;
 use onbeat_model::plan::{Bound, BoundTerm};
 use onbeat_model::time::Span;
 use onbeat_runtime::network_code::instruction::MessageId;
@@ -99,5 +100,6 @@ fn bound(
     ];
     let term = |(what, ns): (String, i64)| BoundTerm { what, span: Span::from_ns(ns) };
     let terms = terms.into_iter().filter(|(_, ns)| *ns != 0).map(term).collect();
-    Bound { terms, best: Span::from_ns(least.max(shortest).max(0)) }
+    let bound = Bound { terms, best: Span::from_ns(least.max(shortest).max(0)) };
+    by_clocks(bus.system, [tree.stations[sender], tree.stations[listener]], bound)
 }

@@ -28,12 +28,13 @@ pub use writing::PLANNED;
 
 use onbeat_model::codes::{network_code as codes, plan as plan_codes};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
-use onbeat_model::plan::Bound;
+use onbeat_model::plan::{Bound, Plan, Slot};
 use onbeat_model::system::{ChannelId, NodeId, System};
+use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::network_code::instruction::{BufferId, MessageId};
 use onbeat_runtime::network_code::program::StationProgram;
-use onbeat_runtime::network_code::timing::{Cycles, Medium};
+use onbeat_runtime::network_code::timing::{CYCLE_NS, Cycles, Medium};
 use round::Bus;
 
 /// How far clocks of interfaces may be from nominal, in parts of 10⁹ (IEEE 802.3: ±100 ppm).
@@ -187,6 +188,34 @@ pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Di
         links: bus.tree.links(system),
         paths: bus.paths(),
     })
+}
+
+/// The same, with what it says of the channels as a [`Plan`]: their slots and bounds, and those of
+/// chains over them.
+///
+/// # Errors
+/// Those of [`plan_bus`], and what no plan of the system may have.
+pub fn plan_channels(
+    system: &System,
+    options: &BusOptions,
+) -> Result<(Plan, BusPlan), Vec<Diagnostic>> {
+    let bus = plan_bus(system, options)?;
+    let ns = |cycles: Cycles| Span::from_ns(cycles.0.cast_signed() * i64::from(CYCLE_NS));
+    let slot = |slot: &BusSlot| {
+        let bounds = slot.receipts.iter().map(|receipt| receipt.bound.clone());
+        let planned = Slot {
+            message: slot.message.0,
+            words: slot.words,
+            round: ns(bus.round),
+            every: slot.every,
+            first_round: slot.first_round,
+            start: ns(slot.start),
+            end: ns(slot.end),
+        };
+        (planned, bounds.collect())
+    };
+    let plan = onbeat_bounds::plan_with_slots(system, bus.slots.iter().map(slot).collect())?;
+    Ok((plan, bus))
 }
 
 /// What the user should know of a plan that can be carried out: fixed delays below the worst case

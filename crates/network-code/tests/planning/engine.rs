@@ -33,8 +33,7 @@ fn simulated(system: &System, plan: &BusPlan, rounds: u64, seed: u64) -> Network
     let round = Span::from_ns(i64::try_from(plan.round.0 * 8).expect("it is short"));
     let setup = |station: &onbeat_network_code::planning::BusStation| {
         let every = Span::from_ns(round.as_ns() / 2 + 1);
-        let application = Box::new(GeneratedValues::new(seed, station.node, every));
-        StationSetup { program: station.program.clone(), application }
+        StationSetup::new(station.program.clone(), GeneratedValues::new(seed, station.node, every))
     };
     let settings = NetworkCodeSettings {
         seed,

@@ -271,6 +271,7 @@ mod tests {
             clocks: Vec::new(),
             tcp: Vec::new(),
             reservations: None,
+            stations: None,
         };
         let expected = Load {
             at_us: vec![0, 1_000, 2_000],

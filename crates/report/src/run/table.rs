@@ -4,6 +4,7 @@ use super::{accuracy, end_to_end};
 use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
 use crate::reservations::reservation_table;
+use crate::stations::station_table;
 use crate::text::{grouped, per_mille, percent, us};
 use comfy_table::{Cell, CellAlignment};
 use onbeat_measure::{
@@ -305,6 +306,10 @@ pub fn table(system: &System, results: &Results) -> String {
         if let Some(reservations) = &run.reservations {
             let (name, table) = (scenario_name(&run.scenario), reservation_table(reservations));
             let _ = write!(text, "\n\nReservations by protocol in {name}:\n{table}");
+        }
+        if let Some(stations) = &run.stations {
+            let (name, table) = (scenario_name(&run.scenario), station_table(stations));
+            let _ = write!(text, "\n\nStations in {name}:\n{table}");
         }
         if let Some(clocks) = clock_table(&run.clocks) {
             let name = scenario_name(&run.scenario);

@@ -7,6 +7,7 @@ use crate::badge::{VerdictCount, class, verdict_counts};
 use crate::clocks::ClockChart;
 use crate::reservations::ProtocolReservations;
 use crate::schedulers::Schedulers;
+use crate::stations::StationsView;
 use crate::text::{counted, grouped, per_mille, percent, us};
 use crate::topology::{COLOURS, Picture, picture};
 use onbeat_measure::join::{self, Joined, Message};
@@ -17,7 +18,7 @@ use onbeat_measure::{
 use onbeat_model::plan::{Bound, ChannelPlan, Plan};
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{
-    ChannelId, Class, NodeKind, PortId, Quantity, Reference, Subject, System, TimeMode,
+    Backend, ChannelId, Class, NodeKind, PortId, Quantity, Reference, Subject, System, TimeMode,
 };
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -42,6 +43,7 @@ pub(super) struct View {
     schedulers: Option<Schedulers>,
     clocks: Vec<ClockChart>,
     by_protocol: Vec<ProtocolReservations>,
+    stations: Vec<StationsView>,
 }
 
 /// One stage of the pipeline and what it made here.
@@ -169,7 +171,11 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
             r.channels.iter().map(|c| c.verdict).chain(r.chains.iter().map(|c| c.verdict))
         })
         .collect();
-    let protected = runs.iter().map(|(plan, ..)| plan).find(|plan| plan.protected);
+    let plans = || runs.iter().map(|(plan, ..)| plan);
+    let is_reserved =
+        |plan: &&Plan| plan.protected && plan.channels.iter().all(|c| c.slot.is_none());
+    let reserved = plans().find(is_reserved);
+    let protected = reserved.or(plans().find(|plan| plan.protected));
     let any_plan = protected.or(runs.first().map(|(plan, ..)| plan));
     let view = View {
         stages: stages(system, protected, runs),
@@ -189,8 +195,8 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         chains: results().flat_map(chain_rows).collect(),
         picture: any_plan.map(|plan| picture(system, plan)),
         routes: any_plan.map_or(Vec::new(), |plan| routes(system, plan)),
-        reservations: protected.map_or(Vec::new(), |plan| reservations(system, plan)),
-        schedulers: protected.and_then(|plan| Schedulers::of(system, plan)),
+        reservations: reserved.map_or(Vec::new(), |plan| reservations(system, plan)),
+        schedulers: reserved.and_then(|plan| Schedulers::of(system, plan)),
         clocks: results()
             .filter_map(|r| ClockChart::new(scenario_name(&r.scenario), &r.clocks))
             .collect(),
@@ -198,6 +204,13 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
             .filter_map(|r| {
                 let title = scenario_name(&r.scenario);
                 Some(ProtocolReservations::new(title, r.reservations.as_ref()?))
+            })
+            .collect(),
+        stations: runs
+            .iter()
+            .filter_map(|(plan, _, r)| {
+                let title = scenario_name(&r.scenario);
+                Some(StationsView::new(title, system, plan, r.stations.as_ref()?))
             })
             .collect(),
     };
@@ -218,7 +231,9 @@ fn stages(system: &System, plan: Option<&Plan>, runs: &[(Plan, RunLog, RunResult
     .map(|(count, one, many)| counted(count, one, many))
     .collect();
     let protected = plan.map_or(0, |p| p.channels.iter().filter(|c| c.protected).count());
+    let has_slots = plan.is_some_and(|p| p.channels.iter().any(|c| c.slot.is_some()));
     let planned = match plan {
+        Some(_) if has_slots => format!("{protected} of {} with slots", channels(system)),
         Some(_) => format!("{protected} of {} reserved", channels(system)),
         None => format!("{}, no reservations", channels(system)),
     };
@@ -267,7 +282,11 @@ fn run(
         (NetworkName::Netns, _) => "network namespaces".to_owned(),
         (NetworkName::Interface, _) => network_name(result),
     };
-    let reserved = if result.protected { "reservations" } else { "no reservations" };
+    let reserved = match (result.stations.is_some(), result.protected) {
+        (true, _) => "stations",
+        (false, true) => "reservations",
+        (false, false) => "no reservations",
+    };
     let chains = result.chains.iter().map(chain_card);
     let channels = result.channels.iter().zip(&plan.channels).map(|(c, p)| channel_card(c, p));
     Run {
@@ -301,7 +320,10 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
         ("Time", time_name(result.time).to_owned()),
         ("Duration", Span::from_ns(result.duration_ns).to_string()),
         ("Seed", result.seed.to_string()),
-        ("Reservations", if result.protected { "made" } else { "not made" }.to_owned()),
+        match result.stations {
+            Some(_) => ("Backend", "stations of Network Code".to_owned()),
+            None => ("Reservations", if result.protected { "made" } else { "not made" }.to_owned()),
+        },
     ];
     if let Some(lag) = result.lag_max_ns {
         settings.push(("Engine behind the clock by at most", Span::from_ns(lag).to_string()));
@@ -344,6 +366,13 @@ fn command(system: &System, result: &RunResult) -> String {
     let emulated = result.network.kind == NetworkName::Emulated;
     if described.protected && !result.protected && (emulated || described.asks_protection) {
         command += " --unprotected";
+    }
+    let backend = match result.stations {
+        Some(_) => Backend::NetworkCode,
+        None => Backend::Bridges,
+    };
+    if backend != described.backend {
+        command += &format!(" --backend {}", backend.as_str());
     }
     command
 }

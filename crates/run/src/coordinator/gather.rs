@@ -7,7 +7,9 @@ use crate::coordinator::table::EndpointId;
 use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{Ending, EndpointLog, LoadSample, Record, Role, RunLog, flag};
+use onbeat_model::stations::{StationCounts, StationsObserved};
 use onbeat_model::system::{ChannelId, TimeMode};
+use onbeat_net::network_code::StationObserved;
 use onbeat_runtime::channel_io::Reason;
 
 /// How many messages a program may leave unread at the end without the user's being told.
@@ -47,7 +49,9 @@ impl Session<'_> {
         let clocks = self.engine.clocks_observed();
         let tcp = self.engine.tcp_observed();
         let reservations = self.engine.reservations_observed();
-        (RunLog { load, lag_max, clocks, tcp, reservations, ..self.log(ends, ending) }, notes)
+        let stations = self.stations_observed(&mut notes);
+        let log = self.log(ends, ending);
+        (RunLog { load, lag_max, clocks, tcp, reservations, stations, ..log }, notes)
     }
 
     /// What the ends have recorded, with the run's settings.
@@ -67,7 +71,39 @@ impl Session<'_> {
             clocks: Vec::new(),
             tcp: Vec::new(),
             reservations: None,
+            // A part of a recording knows only that there are some.
+            stations: self.stations.is_some().then(StationsObserved::default),
         }
+    }
+
+    /// What stations did, if they carried the channels.
+    fn stations_observed(&self, notes: &mut Vec<String>) -> Option<StationsObserved> {
+        let observed = self.stations.as_ref()?.observed(&self.engine);
+        let counts = |station: &StationObserved| {
+            let counters = &station.counters;
+            StationCounts {
+                node: station.node,
+                rounds: counters.rounds_begun + counters.rounds_seen,
+                sent: counters.data_sent,
+                received: counters.data_received,
+                unsent: station.unsent,
+                timeouts: counters.sync_timeouts,
+                overruns: counters.overruns,
+                discarded: counters.syncs_discarded,
+                has_stopped: station.trap.is_some(),
+            }
+        };
+        let stations: Vec<_> = observed.stations.iter().map(counts).collect();
+        for station in stations.iter().filter(|station| station.unsent > 0) {
+            let host = &self.system.node(station.node).name;
+            notes.push(format!(
+                "{} messages that programs on host `{host}` wrote were not sent: the station was \
+                 off, or they came faster than its slots",
+                station.unsent
+            ));
+        }
+        let waits = observed.ports.iter().map(|port| port.waits).sum();
+        Some(StationsObserved { stations, collisions: observed.collisions(), waits })
     }
 
     /// What the kernel held for a program that did not come for it any more is not known here: says

@@ -38,8 +38,12 @@ use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
-use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
+use onbeat_model::system::{
+    ChannelId, Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind,
+};
 use onbeat_model::time::{NetTime, Span};
+use onbeat_runtime::network_code::instruction::BufferId;
+use onbeat_runtime::network_code::program::StationProgram;
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -72,6 +76,15 @@ pub struct ProposedPriority {
     pub priority: u8,
 }
 
+/// A host's station of Network Code, which carries channels of its programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CarryingStation {
+    /// Its program, which names the host.
+    pub program: StationProgram,
+    /// Every channel of which the host has an end, and the buffer of that end.
+    pub channels: Vec<(ChannelId, BufferId)>,
+}
+
 /// How to run.
 pub struct RunOptions<'a> {
     /// The priorities of tasks that ask for none, in virtual time: those of the analysis.
@@ -82,6 +95,8 @@ pub struct RunOptions<'a> {
     pub settings: RunSettings,
     /// What carries the frames.
     pub network: NetworkKind,
+    /// The stations that carry the channels, where slots do; on the emulated network only.
+    pub stations: Vec<CarryingStation>,
     /// The directory of the description: where programs are found and started.
     pub directory: &'a Path,
     /// Told of network time as it advances.
@@ -121,6 +136,9 @@ pub enum NoRun {
     /// The network is not to be had.
     #[error(transparent)]
     Network(#[from] NoNetwork),
+    /// The network cannot have the stations.
+    #[error("{}", stations_of(.0))]
+    Stations(Vec<onbeat_net::network_code::SetupError>),
     /// An end on a host without programs cannot be played.
     #[error("an endpoint on host `{host}`, which has no programs: {error}")]
     SyntheticOnKernel {
@@ -129,6 +147,11 @@ pub enum NoRun {
         /// Why not.
         error: SetupError,
     },
+}
+
+fn stations_of(errors: &[onbeat_net::network_code::SetupError]) -> String {
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    format!("the network cannot have these stations: {}", errors.join("; "))
 }
 
 /// Runs a system: starts its programs, joins them to the engine, and gathers what they recorded.
@@ -155,7 +178,8 @@ pub fn run<'a>(
     let carrier = Carrier::new(options.network.clone(), system)?;
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
-    let mut session = Session::new(system, plan, options, carrier);
+    assert!(carrier.is_emulated() || options.stations.is_empty(), "stations are emulated");
+    let mut session = Session::new(system, plan, options, carrier)?;
     session.open_synthetic_on_kernel()?;
     let (mut started, mut notes) = Started::new(&limits, reaper)?;
     let users = users(session.programs.iter().copied(), &session.carrier.kind)?;

@@ -9,7 +9,7 @@ use crate::coordinator::synthetic_on_kernel::SyntheticOnKernel;
 use crate::coordinator::table::{EndpointId, ProgramId, Table, ThreadId};
 use crate::coordinator::told::Told;
 use crate::coordinator::wakeup::Wakeup;
-use crate::coordinator::{NoRun, RunOptions};
+use crate::coordinator::{CarryingStation, NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
@@ -21,14 +21,18 @@ use onbeat::coordinator::socket;
 use onbeat::interface::{InterfaceSettings, Limits, NetworkClock};
 use onbeat::interface::{launch_times, parameters_of};
 use onbeat::shared_log::{self, SharedLog};
-use onbeat_model::plan::Plan;
+use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::record::Role;
 use onbeat_model::system::{
     Channel, ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, frame};
+use onbeat_net::network_code::{
+    ChannelEnd, NetworkCode, NetworkCodeSettings, NoApplication, StationChannel, StationSetup,
+};
 use onbeat_net::{Engine, Options, Overfull};
+use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::Frame;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -177,6 +181,8 @@ pub(super) struct Session<'a> {
     pub(super) told: Told,
     pub(super) packet: Box<[u8; MAX_PACKET]>,
     plan: &'a Plan,
+    /// Those that carry the channels, if any do.
+    pub(super) stations: Option<NetworkCode>,
     /// The description's noise on a network of namespaces.
     pub(super) noise: Option<NoiseTraffic>,
     /// The described faults of links and nodes, on a network of namespaces.
@@ -189,9 +195,13 @@ impl<'a> Session<'a> {
         plan: &'a Plan,
         options: RunOptions<'a>,
         carrier: Carrier,
-    ) -> Self {
+    ) -> Result<Self, NoRun> {
         let write_until = NetTime::ZERO + options.settings.duration;
-        let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
+        // Slots may come later than that, but not later than they promise.
+        let slots = plan.channels.iter().filter(|planned| planned.slot.is_some());
+        let bounds = slots.filter_map(ChannelPlan::bound);
+        let slowest = system.channels.iter().map(|c| c.fixed_delay).chain(bounds);
+        let slowest = slowest.max().unwrap_or_default();
         // Messages written last are still to arrive, and their readers to wake.
         let tail = match system.channels.is_empty() {
             true => Span::ZERO,
@@ -201,7 +211,7 @@ impl<'a> Session<'a> {
             }
         };
         let stop = write_until + tail;
-        let mut engine = Engine::new(
+        let engine = Engine::new(
             system,
             plan,
             Options {
@@ -217,13 +227,6 @@ impl<'a> Session<'a> {
                 model_channels: false,
             },
         );
-        if carrier.is_emulated() {
-            let join = match options.settings.time {
-                TimeMode::Virtual => onbeat_net::join_protocols,
-                TimeMode::Real => onbeat_net::join_reservation,
-            };
-            join(&mut engine, system, plan, options.settings.seed, write_until);
-        }
         let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
         let mut session = Self {
             system,
@@ -231,6 +234,7 @@ impl<'a> Session<'a> {
             options,
             carrier,
             programs,
+            stations: None,
             noise: None,
             faults: Ok(LinkFaults::default()),
             engine,
@@ -245,8 +249,52 @@ impl<'a> Session<'a> {
             told: Told::default(),
             packet: Box::new([0; MAX_PACKET]),
         };
+        if session.carrier.is_emulated() {
+            session.join_protocols()?;
+        }
         session.owners = (0..system.channels.len()).map(|c| session.owners_of(c)).collect();
-        session
+        Ok(session)
+    }
+
+    /// Lets protocols take part, or stations.
+    fn join_protocols(&mut self) -> Result<(), NoRun> {
+        let Self { system, plan, .. } = *self;
+        let settings = self.options.settings;
+        if self.options.stations.is_empty() {
+            let join = match settings.time {
+                TimeMode::Virtual => onbeat_net::join_protocols,
+                TimeMode::Real => onbeat_net::join_reservation,
+            };
+            join(&mut self.engine, system, plan, settings.seed, self.write_until);
+            return Ok(());
+        }
+        let stations = self.options.stations.iter().map(|station| self.station(station)).collect();
+        let settings = NetworkCodeSettings {
+            seed: settings.seed,
+            start_within: Span::ZERO,
+            rounds: None,
+            duration: self.stop - NetTime::ZERO,
+            logs: false,
+        };
+        let joined = NetworkCode::join(&mut self.engine, system, plan, stations, &settings);
+        self.stations = Some(joined.map_err(NoRun::Stations)?);
+        Ok(())
+    }
+
+    /// A station with the ends of channels that it carries.
+    fn station(&self, station: &CarryingStation) -> StationSetup {
+        let channel = |(channel, buffer): &(ChannelId, BufferId)| {
+            let declared = self.system.channel(*channel);
+            let is_its = |node: &NodeId| self.system.node(*node).name == station.program.station;
+            let end = match declared.listeners.iter().position(is_its) {
+                Some(listener) => ChannelEnd::Listener(listener),
+                None => ChannelEnd::Talker,
+            };
+            let parameters = self.parameters(*channel);
+            StationChannel { channel: *channel, end, buffer: *buffer, parameters }
+        };
+        let channels = station.channels.iter().map(channel).collect();
+        StationSetup { channels, ..StationSetup::new(station.program.clone(), NoApplication) }
     }
 
     fn owners_of(&self, channel: usize) -> Vec<Owner> {

@@ -11,7 +11,9 @@
 //! - [`trace`]: what a station did, and [`counters`]: what it counted
 //! - [`station`]: a station that executes its program
 //! - [`wire`]: its frames
+//! - [`channel`]: messages of channels in its buffers
 
+pub mod channel;
 pub mod check;
 pub mod counters;
 pub mod image;

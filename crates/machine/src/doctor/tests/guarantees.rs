@@ -62,6 +62,7 @@ fn plan(system: &System) -> Plan {
             reserved_rate: BitRate::from_bps(1_000_000),
             launch: None,
             schedulers: Vec::new(),
+            slot: None,
             bounds: vec![bound],
         }],
         ports,

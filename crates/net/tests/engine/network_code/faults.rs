@@ -232,7 +232,7 @@ fn a_trap_stops_one_station_and_is_told() {
         buffer: onbeat_runtime::network_code::instruction::BufferId(0),
     };
     wrong.words[4] = receive.encode();
-    stations[2] = StationSetup { program: wrong, application: Box::new(Idle) };
+    stations[2] = StationSetup::new(wrong, Idle);
     let observed = run(&network, stations, rounds(20)).observed;
     let trapped = &observed.stations[2];
     assert_eq!((trapped.counters.traps, trapped.counters.data_sent), (1, 0));

@@ -142,8 +142,8 @@ fn stations(network: &Network, dice: &mut Dice, medium: Medium) -> Vec<StationSe
         let mut program = program(dice);
         renumber(&mut program);
         (program.station, program.medium) = (station, medium);
-        let application = Box::new(Random { dice: Dice::new(dice.word()) });
-        stations.push(StationSetup { program, application });
+        let application = Random { dice: Dice::new(dice.word()) };
+        stations.push(StationSetup::new(program, application));
     }
     stations
 }

@@ -1,6 +1,7 @@
 //! Stations of Network Code: against hand calculation, against the interpreter, and against counts
 //! that are made otherwise.
 
+mod channels;
 mod counts;
 mod faults;
 mod interpreter;
@@ -66,7 +67,7 @@ fn program(text: &str) -> StationProgram {
 }
 
 fn setup(text: &str, application: impl Application + 'static) -> StationSetup {
-    StationSetup { program: program(text), application: Box::new(application) }
+    StationSetup::new(program(text), application)
 }
 
 /// With generated values, each 10 µs.

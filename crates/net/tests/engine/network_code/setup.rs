@@ -35,7 +35,7 @@ fn all_that_is_wrong_is_said_at_once() {
         waiting("n4", "1 Gbit/s"),
         waiting("n1", "100 Mbit/s"),
         waiting("n0", "1 Gbit/s"),
-        StationSetup { program: large, application: Box::new(Idle) },
+        StationSetup::new(large, Idle),
     ];
     let expected = [
         "the system has no node `x`: a program runs on the host that its `station` names",
