@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_measure::simulation::{Results, SimulationSettings};
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{IdleSlopes, PortId, RunSettings, System};
+use onbeat_model::system::{Backend, IdleSlopes, PortId, RunSettings, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::{Simulation, Transmission, simulate_one};
 use onbeat_report::simulation::{self, Repetitions};
@@ -38,6 +38,11 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let source = source.keeping(kept.as_ref());
     let mut system = source.system.clone();
     system.run = settings(&system, arguments)?;
+    if system.run.backend == Backend::NetworkCode {
+        let why =
+            "a simulation has no stations, and `backend` is \"network-code\": use `onbeat run`";
+        return Err(WrongArgument(why.to_owned()).into());
+    }
     let plan = match arguments.no_bounds {
         false => source.plan(&system, system.run.protected)?,
         true => source.plan_without_bounds(&system, system.run.protected)?,

@@ -32,6 +32,7 @@ mod boundaries;
 mod bounds_command;
 mod burst;
 mod campaign;
+mod carried;
 mod cc;
 mod classes;
 mod cleanup;

@@ -1,0 +1,152 @@
+//! Programs in C whose channels are carried by stations of Network Code: the same programs as over
+//! bridges, with what is promised kept.
+
+use crate::common::{
+    self, TestSystem, channel, number, programs, results, root, talker_and_listener, two_hosts,
+};
+use serde_json::Value;
+
+const STATIONS: [&str; 2] = ["--backend", "network-code"];
+
+fn run_over(backend: &str, system: &TestSystem, more: &[&str]) -> Value {
+    let arguments = [&["run", ".", "--backend", backend][..], more].concat();
+    results(&arguments, system.path(), 0)
+}
+
+/// All channels and chains of the first run.
+fn promises(results: &Value) -> impl Iterator<Item = &Value> {
+    let run = &results["runs"][0];
+    ["channels", "chains"].into_iter().flat_map(|kind| run[kind].as_array().expect("a list"))
+}
+
+/// Nothing is lost, late or beyond its bound, and each message came once.
+fn all_kept(results: &Value) {
+    for promise in promises(results) {
+        assert_eq!(promise["verdict"], "kept", "{promise}");
+        let most = number(promise, "latency_ns.max");
+        assert!(most <= number(promise, "bound_ns"), "{promise}");
+        if promise["lost"].is_number() {
+            let counts = ["lost", "late", "duplicated"].map(|what| number(promise, what));
+            assert_eq!(counts, [0; 3], "{promise}");
+            assert_eq!(promise["sent"], promise["received"], "{promise}");
+            assert!(number(promise, "sent") > 100, "{promise}");
+        }
+    }
+}
+
+#[test]
+fn unchanged_examples_keep_their_promises_over_both_backends() {
+    for (name, of_run) in [("01-two-hosts", &["--duration", "12s"][..]), ("03-robot-arm", &[])] {
+        let system = TestSystem::example(name);
+        let bridges = run_over("bridges", &system, of_run);
+        all_kept(&bridges);
+        assert!(bridges["runs"][0]["stations"].is_null());
+        let stations = run_over("network-code", &system, of_run);
+        all_kept(&stations);
+        let counted = &stations["runs"][0]["stations"];
+        assert_eq!(number(counted, "collisions"), 0, "{counted}");
+        for station in counted["stations"].as_array().expect("stations") {
+            let troubles = ["unsent", "timeouts", "overruns", "discarded"];
+            assert_eq!(troubles.map(|what| number(station, what)), [0; 4], "{station}");
+            assert_eq!(station["stopped"], false);
+        }
+        // The same again, also when the report is made again.
+        let again = run_over("network-code", &system, of_run);
+        assert_eq!(stations, again);
+        let report = results(&["report", "."], system.path(), 0);
+        assert_eq!(stations, report);
+        let text = std::fs::read_to_string(system.path().join("out/report.html")).expect("a page");
+        assert!(text.contains("--backend network-code") && text.contains("What stations counted"));
+    }
+}
+
+#[test]
+fn the_robot_arm_runs_over_stations_in_real_time() {
+    let system = TestSystem::example("03-robot-arm");
+    let seen = run_over("network-code", &system, &["--time", "real", "--duration", "2s"]);
+    for channel in seen["runs"][0]["channels"].as_array().expect("channels") {
+        // What the machine does to programs is not the network's: none is broken.
+        assert_ne!(channel["verdict"], "broken", "{channel}");
+        assert!(number(channel, "received") > 1_000, "{channel}");
+    }
+    assert_eq!(number(&seen["runs"][0]["stations"], "collisions"), 0);
+}
+
+/// A talker whose clock is fast writes more often than a slow master would begin rounds.
+#[test]
+fn no_message_is_lost_in_the_slips_of_two_clocks() {
+    let clocks = |text: String, ppb: [i64; 2]| {
+        let mut text = text;
+        for (host, ppb) in ["a", "b"].into_iter().zip(ppb) {
+            let plain = format!("[[host]]\nname = \"{host}\"\n");
+            text = text.replace(&plain, &format!("{plain}clock = {{ drift_ppb = {ppb} }}\n"));
+        }
+        text
+    };
+    for ppb in [[100_000, -100_000], [-100_000, 100_000]] {
+        let description = clocks(two_hosts(&programs("20000", "20000")), ppb);
+        let system = TestSystem::new(&description);
+        system.program("talker.c", "left").program("listener.c", "right");
+        let seen = run_over("network-code", &system, &["--duration", "22s"]);
+        all_kept(&seen);
+    }
+}
+
+#[test]
+fn a_host_that_fails_costs_what_is_written_meanwhile_and_no_more() {
+    let fault = "\n[[fault]]\nnode = \"a\"\nfrom_ms = 200\nuntil_ms = 300\n";
+    let description = format!("{}{fault}", two_hosts(&programs("400", "400")));
+    let system = TestSystem::new(&description);
+    system.program("talker.c", "left").program("listener.c", "right");
+    let arguments = [&["run", "."][..], &STATIONS].concat();
+    let seen = results(&arguments, system.path(), 3);
+    let c = channel(&seen, "c");
+    let (sent, received) = (number(c, "sent"), number(c, "received"));
+    assert_eq!(number(c, "lost"), sent - received, "{c}");
+    // One each millisecond; what was in a buffer when the host failed, and what came back.
+    assert!((100..=104).contains(&number(c, "lost")), "{c}");
+    let station = &seen["runs"][0]["stations"]["stations"][0];
+    assert_eq!(station["host"], "a");
+    assert!((number(c, "lost") - number(station, "unsent")).abs() <= 2, "{station}");
+}
+
+#[test]
+fn what_has_no_stations_says_so() {
+    let system = talker_and_listener("100", "100");
+    let refusals: [(&[&str], &str); 5] = [
+        (&["run", ".", "--network", "netns"], "on the emulated network only"),
+        (&["run", ".", "--unprotected"], "`--unprotected` is for"),
+        (&["plan", ".", "--unprotected"], "`--unprotected` is for `--backend bridges`"),
+        (&["plan", ".", "--admit"], "`--admit` is for `--backend bridges`"),
+        (&["run", ".", "--backend", "nothing"], "invalid value 'nothing'"),
+    ];
+    for (arguments, says) in refusals {
+        let backend = if arguments.contains(&"--backend") { &[][..] } else { &STATIONS };
+        let arguments = [arguments, backend].concat();
+        let output = common::run(&arguments, system.path(), 2);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+    // A description that asks for stations.
+    let text = two_hosts("").replace("[run]\n", "[run]\nbackend = \"network-code\"\n");
+    let described = TestSystem::new(&text);
+    let output = common::run(&["simulate", "."], described.path(), 2);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("has no stations"), "{said}");
+}
+
+#[test]
+fn a_described_backend_is_that_of_all_verbs() {
+    let text = std::fs::read_to_string(root().join("examples/03-robot-arm/system.toml"));
+    let text = text.expect("the example").replace("[run]\n", "[run]\nbackend = \"network-code\"\n");
+    let text = text.replace("protected = false", "protected = true");
+    let system = TestSystem::new(&text);
+    common::run(&["check", "."], system.path(), 0);
+    let bounds: Vec<Value> = [&["plan", "."][..], &["bounds", "."]]
+        .map(|arguments| results(arguments, system.path(), 0))
+        .into();
+    let planned = number(&bounds[0]["channels"][0]["listeners"][0], "bound_ns");
+    assert_eq!(number(&bounds[1]["channels"][0]["listeners"][0], "bound_ns"), planned);
+    let bridges = results(&["plan", ".", "--backend", "bridges"], system.path(), 0);
+    assert_ne!(number(&bridges["channels"][0]["listeners"][0], "bound_ns"), planned);
+}
