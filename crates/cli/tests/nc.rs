@@ -594,7 +594,7 @@ fn stations_that_a_network_cannot_have_are_refused_with_their_code() {
 fn answering() -> String {
     let answer = "[[channel]]\nname = \"answer\"\ndestination = \"91:e0:f0:00:fe:02\"\n\
                   stream_id = 2\nclass = \"A\"\nsize_octets = 10\ninterval_ns = 2_000_000\n\
-                  talker = \"controller\"\nlisteners = [\"sensor\"]\nfixed_delay_us = 2_010\n";
+                  talker = \"controller\"\nlisteners = [\"sensor\"]\nfixed_delay_us = 20\n";
     format!("{CELL}{answer}")
 }
 
@@ -609,7 +609,7 @@ fn channels_become_programs_that_are_proven() {
     for part in ["position", "in time", "may be late", "`sensor` begins it", "after 2 rounds"] {
         assert!(table.contains(part), "{part}: {table}");
     }
-    // 2 ms of waiting are more than the fixed delay leaves for the rest.
+    // With best effort at two ports no slots are often enough for 20 µs.
     assert!(stderr(&shown).contains("OB2005"), "{}", stderr(&shown));
     let programs = ["out/sensor.ncb", "out/controller.nc"];
     let verified = verified(place, &programs, 0);
@@ -625,7 +625,7 @@ fn channels_become_programs_that_are_proven() {
     let document = run(&with(&["--json"]), place, 0).stdout;
     let document: Value = serde_json::from_slice(&document).expect("JSON");
     assert_eq!(document["format"], "onbeat-network-code-plan");
-    assert_eq!((&document["round_ns"], &document["rounds"]), (&json!(1_000_000), &json!(2)));
+    assert_eq!((&document["round_ns"], &document["rounds"]), (&json!(999_800), &json!(2)));
     let [position, answer] = [0, 1].map(|at| &document["channels"][at]);
     assert_eq!((&position["every"], &answer["every"]), (&json!(1), &json!(2)));
     let listener = &answer["listeners"][0];

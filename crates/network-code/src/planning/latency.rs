@@ -2,7 +2,7 @@
 
 use super::round::{Bus, BusFrame, CREATE_LEAD, CYCLE};
 use super::slots::{BusSchedule, channel_id};
-use super::timetable::{ActionKind, Timetable};
+use super::timetable::{ActionKind, RECEIVE, Timetable};
 use super::{BusReceipt, BusSlot};
 use onbeat_bounds::by_clocks;
 use onbeat_model::plan::{Bound, BoundTerm};
@@ -58,8 +58,62 @@ fn receives(timetable: &Timetable, channel: usize) -> [i64; 2] {
     [least.min(most), most]
 }
 
-/// A write that comes just behind `create` waits for the next one. From then on all is counted from
-/// the beginning of that round.
+/// What a message waits for `create` at most, in ns: for a slot; and longer because it came early.
+///
+/// Slots are in each `every`-th round: *S* apart at most, by a clock that is slow. A talker keeps
+/// the generic cell rate algorithm (ITU-T I.371): message *i* has a theoretical arrival time
+/// *g(i)*, *I* behind that of the one before it or more, and comes at *g(i)* − *τ* at the earliest.
+/// By a clock that is fast *I* is still not below *S*. A message that comes while the one before it
+/// waits for its `create` is queued, and in the buffer right behind that.
+///
+/// Each message has left by the first slot at or behind its *g*: these slots are distinct, because
+/// *g* are *S* apart or more, and by induction the message before it has left by the one before.
+/// So `create` of message *i* − 1 is within *S* behind *g(i − 1)*. If message *i* comes behind
+/// that, it waits *S* at most. Else it leaves within *S* behind that: 2 *S* behind *g(i)* − *I* at
+/// most, which is *S* + *τ* − (*I* − *S*) behind its arrival. If *S* is at most *I* − *τ*, no
+/// message waits for another one. As *τ* is below *I*, and *S* not above it, no third one comes
+/// meanwhile.
+pub(super) fn waits(bus: &Bus<'_>, channel: usize, every: u32, round: i64) -> [i64; 2] {
+    let error = |ns: i64| bus.tree.error(ns);
+    let between = round * i64::from(every);
+    let slots = between + error(between);
+    let channel = &bus.system.channels[channel];
+    let [interval, tolerance] = [channel.interval, channel.tolerance()].map(Span::as_ns);
+    let early = tolerance + error(tolerance) - (interval - error(interval) - slots);
+    [slots, early.max(0)]
+}
+
+/// From the earliest `create` to the end of the latest `receive`, in ns, both from the beginning
+/// of a round by the stations' clocks: at most, and at least from the latest to the earliest one.
+fn way(bus: &Bus<'_>, stations: [usize; 2], created: i64, received: [i64; 2]) -> [i64; 2] {
+    let tree = &bus.tree;
+    let [from, to] = stations.map(|station| bus.references[station].resume);
+    let [early, late] = received;
+    let most = to[1] + late + tree.error(late) - (from[0] + created) + tree.error(created);
+    let least = to[0] + early - tree.error(early) - (from[1] + created + tree.error(created));
+    [least, most]
+}
+
+/// The end of `receive`, in ns.
+fn end(bus: &Bus<'_>, channel: usize, receive: i64) -> i64 {
+    (receive + RECEIVE + i64::from(bus.words(BusFrame::Channel(channel)))) * CYCLE
+}
+
+/// What a message takes from `create` on, in any schedule of such rounds: to the listener to which
+/// it takes longest at most. A slot at the beginning of a round is what clocks say most of.
+pub(super) fn shortest(bus: &Bus<'_>, channel: usize, round: i64) -> i64 {
+    let sender = bus.senders[channel];
+    let created = (bus.offset(sender, 0) - CREATE_LEAD) * CYCLE;
+    let most = bus.listeners[channel].iter().map(|listener| {
+        let receive = bus.received(BusFrame::Channel(channel), *listener, 0, round);
+        let [_, most] = way(bus, [sender, *listener], created, [end(bus, channel, receive); 2]);
+        most
+    });
+    most.max().unwrap_or(0)
+}
+
+/// A write that comes just behind `create` waits for the next one, or longer. From then on all is
+/// counted from the beginning of that round.
 fn bound(
     bus: &Bus<'_>,
     schedule: &BusSchedule,
@@ -70,28 +124,23 @@ fn bound(
 ) -> Bound {
     let (tree, sender) = (&bus.tree, bus.senders[channel]);
     let words = bus.words(BusFrame::Channel(channel));
-    let takes = 2 + i64::from(words);
-    let [early, late] = [receive[0] + takes, receive[1] + takes].map(|at| at * CYCLE);
-    let created = create * CYCLE;
-    let (from, to) = (&bus.references[sender], &bus.references[listener]);
-    let most =
-        to.resume[1] + late + tree.error(late) - (from.resume[0] + created) + tree.error(created);
-    let least =
-        to.resume[0] + early - tree.error(early) - (from.resume[1] + created + tree.error(created));
+    let received = receive.map(|receive| end(bus, channel, receive));
+    let [least, most] = way(bus, [sender, listener], create * CYCLE, received);
     // What nothing shortens, whatever is known of the round.
     let [delay_min, delay] = tree.delay_to(sender, listener, [words; 2]);
     let [frame_min, frame] = tree.frame(words);
     let blocked = tree.blocked_to(sender, listener);
     let sends = CREATE_LEAD * CYCLE;
-    let received = (RECEIVE_STORE.0.cast_signed() + takes) * CYCLE;
+    let received = RECEIVE_STORE.0.cast_signed() * CYCLE + end(bus, channel, 0);
     let around = sends + received;
     let shortest = delay_min + frame_min + around - tree.error(around);
-    let period = schedule.round_ns() * i64::from(schedule.slots[channel].every);
+    let [slot, early] = waits(bus, channel, schedule.slots[channel].every, schedule.round_ns());
     let name = |station: usize| &bus.system.node(tree.stations[station]).name;
     let on_links = delay - blocked + frame;
     let rest = most - sends - blocked - on_links - received;
     let terms = [
-        (format!("wait for the slot of {}", name(sender)), period + tree.error(period)),
+        (format!("wait for the slot of {}", name(sender)), slot),
+        ("messages that come early".to_owned(), early),
         (format!("create and send at {}", name(sender)), sends),
         ("best effort at ports".to_owned(), blocked),
         (format!("links and bridges to {}", name(listener)), on_links),

@@ -13,19 +13,23 @@
 //! up.
 
 mod carried;
+mod choice;
 mod latency;
 mod repetition;
 mod round;
+mod rounds;
 mod slots;
 mod timetable;
 mod tree;
 mod writing;
 
+pub use choice::SCHEDULES_MAX;
 pub use round::FrameDelays;
 pub use slots::{ROUND_LENGTH_MAX, ROUNDS_MAX, SENDINGS_MAX};
 pub use tree::{BusLink, BusPath};
 pub use writing::PLANNED;
 
+use choice::BusChoice;
 use onbeat_model::codes::{network_code as codes, plan as plan_codes};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::plan::{Bound, Plan, Slot};
@@ -164,15 +168,12 @@ pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Di
     let tree = tree::BroadcastTree::new(system, &frames, options)?;
     let bus = |delays| Bus::new(system, tree.clone(), frames.clone(), delays);
     let mut bus_of = bus(FrameDelays::OfSender);
-    let mut scheduled = bus_of.schedule();
-    if scheduled.is_err() {
+    let mut chosen = choice::choose(&bus_of);
+    if chosen.is_err() {
         bus_of = bus(FrameDelays::OfFrame);
-        scheduled = bus_of.schedule();
+        chosen = choice::choose(&bus_of);
     }
-    let (schedule, timetables) = scheduled?;
-    let bus = bus_of;
-    let slots = latency::slots(&bus, &schedule, &timetables);
-    let stations = writing::stations(&bus, &schedule, &timetables)?;
+    let (bus, BusChoice { schedule, slots, stations, .. }) = (bus_of, chosen?);
     Ok(BusPlan {
         medium: bus.tree.medium,
         drift_ppb: bus.tree.drift_ppb,
@@ -231,8 +232,8 @@ pub fn late(system: &System, plan: &BusPlan) -> Vec<Diagnostic> {
              {delay}",
             channel.name
         );
-        let help = "raise the fixed delay, or shorten the interval: most of it is the wait for the \
-                    slot";
+        let help = "raise the fixed delay, or make room for more slots: less or shorter messages, \
+                    faster links, shorter paths, less best effort";
         let late = Diagnostic::error(plan_codes::LATE, message, channel.origin, "may be late");
         (bound > delay).then(|| late.warning().help(help))
     });

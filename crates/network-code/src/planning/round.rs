@@ -1,6 +1,7 @@
 //! What is on the bus in a round, and how long each frame needs it.
 
 use super::carried::ChannelFrames;
+use super::rounds::BaseRound;
 use super::slots::{self, BusSchedule};
 use super::timetable::{self, Timetable};
 use super::tree::{Arrival, BroadcastTree};
@@ -100,12 +101,14 @@ impl<'a> Bus<'a> {
         Self { system, tree, frames, senders, listeners, references, delays, lengths }
     }
 
-    /// Slots, and what each station does when.
-    pub(super) fn schedule(&self) -> Result<(BusSchedule, Vec<Timetable>), Vec<Diagnostic>> {
-        let base = slots::base(self)?;
+    /// Slots in such rounds, and what each station does when.
+    pub(super) fn schedule(
+        &self,
+        base: &BaseRound,
+    ) -> Result<(BusSchedule, Vec<Timetable>), Vec<Diagnostic>> {
         let mut ending = self.ending(base.round);
         for _ in 0..ENDINGS_MAX {
-            let schedule = slots::schedule(self, &base, ending)?;
+            let schedule = slots::schedule(self, base, ending)?;
             match timetable::timetables(self, &schedule) {
                 Ok(timetables) => return Ok((schedule, timetables)),
                 // What is received last needs so much more behind the last slot.

@@ -3,6 +3,7 @@
 //! late.
 
 use super::round::{Bus, BusFrame, BusWindow, CREATE_LEAD, CYCLE};
+use super::rounds::BaseRound;
 use super::timetable;
 use super::{codes, refused};
 use onbeat_bounds::synthesis::{
@@ -21,21 +22,7 @@ pub const SENDINGS_MAX: u64 = 1 << 20;
 
 /// Channels that are named where there is no room.
 const NAMED_MAX: usize = 5;
-/// Into how many rounds a common divisor of all intervals is divided at most, to find one that is
-/// short enough.
-const PARTS_MAX: i64 = 4_096;
 const MILLION: i128 = 1_000_000;
-
-/// A round and how often each channel has a slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BaseRound {
-    /// In ns, a multiple of a cycle.
-    pub(super) round: i64,
-    /// By channel: in each so many-th round.
-    pub(super) every: Vec<u32>,
-    /// Rounds until all repeats.
-    pub(super) rounds: u32,
-}
 
 /// A slot in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,79 +57,15 @@ impl BusSchedule {
     }
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// The round: the greatest common divisor of all intervals, or a part of it; or, where that is too
-/// short for a slot, the shortest interval, and each other one rounded down to whole rounds.
-pub(super) fn base(bus: &Bus<'_>) -> Result<BaseRound, Vec<Diagnostic>> {
-    let intervals = || bus.system.channels.iter().map(|channel| channel.interval.as_ns());
-    let longest = ROUND_LENGTH_MAX.as_ns();
-    let common = intervals().fold(0, gcd);
-    let is_exact = |parts: &i64| common % (parts * CYCLE) == 0 && common / parts <= longest;
-    let parts = (1..=PARTS_MAX).find(is_exact);
-    let shortest = intervals().min().unwrap_or(0);
-    let rounded = shortest / ((shortest + longest - 1) / longest).max(1) / CYCLE * CYCLE;
-    let candidates = [parts.map(|parts| common / parts), Some(rounded)];
-    let fitting = candidates.into_iter().flatten().find(|round| needs(bus, *round).0 <= *round);
-    let Some(round) = fitting else { return Err(vec![too_short(bus, shortest, rounded)]) };
-    let every: Vec<u32> = intervals().map(|interval| whole(interval / round)).collect();
-    let multiple = |all: i64, every: &u32| {
-        let all = all / gcd(all, i64::from(*every)) * i64::from(*every);
-        (all <= i64::from(ROUNDS_MAX)).then_some(all)
-    };
-    let rounds = every.iter().try_fold(1, multiple);
-    let too_many = || {
-        let message = format!(
-            "slots of all channels repeat after more than {ROUNDS_MAX} rounds of {}",
-            Span::from_ns(round)
-        );
-        vec![refused(codes::PROGRAM, message, "use intervals that divide one another")]
-    };
-    let rounds = whole(rounds.ok_or_else(too_many)?);
-    let sendings: u64 = every.iter().map(|every| u64::from(rounds / every)).sum();
-    if sendings > SENDINGS_MAX {
-        return Err(too_many());
-    }
-    Ok(BaseRound { round, every, rounds })
-}
-
-fn whole(number: i64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX).max(1)
-}
-
 /// The shortest round that has room for a slot of each channel alone, in ns, if rounds were as long
-/// as this one; and the channel that needs it.
-fn needs(bus: &Bus<'_>, round: i64) -> (i64, usize) {
+/// as this one, and one of several or not; and the channel that needs it.
+pub(super) fn needs(bus: &Bus<'_>, round: i64, has_more: bool) -> (i64, usize) {
     let length = |channel: usize| bus.longest(BusFrame::Channel(channel), round);
     let longest = (0..bus.frames.len()).max_by_key(|channel| length(*channel));
     let channel = longest.unwrap_or(0);
-    let mut intervals = bus.system.channels.iter().map(|channel| channel.interval.as_ns());
-    let has_more = intervals.any(|interval| interval / round.max(1) > 1);
     let beginning = beginning(bus, round, has_more);
     let around = beginning.ready.iter().max().unwrap_or(&0) + bus.ending(round);
     ((around + length(channel)) * CYCLE, channel)
-}
-
-fn too_short(bus: &Bus<'_>, shortest: i64, round: i64) -> Diagnostic {
-    let (needs, channel) = needs(bus, round);
-    let is_shortest = |channel: &&_| {
-        let channel: &onbeat_model::system::Channel = channel;
-        channel.interval.as_ns() == shortest
-    };
-    let channels = &bus.system.channels;
-    let shortest = channels.iter().find(is_shortest).unwrap_or(&channels[channel]);
-    let message = format!(
-        "channel `{}` has an interval of {}, and a round with its beginning and a slot of `{}` \
-         takes {}",
-        shortest.name,
-        shortest.interval,
-        channels[channel].name,
-        Span::from_ns(needs)
-    );
-    let error = Diagnostic::error(codes::ROUND, message, shortest.origin, "is too often");
-    error.help("use longer intervals, faster links, or less best effort on them")
 }
 
 /// The beginning of rounds, in cycles.

@@ -12,7 +12,7 @@ pub(super) const FUTURE: i64 = 2;
 const HALT: i64 = 1;
 pub(super) const BRANCH: i64 = 3;
 /// Cycles of `receive` beside its words.
-const RECEIVE: i64 = 2;
+pub(super) const RECEIVE: i64 = 2;
 /// Cycles of `create` and `send`.
 const SEND: i64 = 4;
 

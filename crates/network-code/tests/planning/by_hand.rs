@@ -61,6 +61,8 @@ fn two_hosts_and_a_bridge() {
         terms(&plan, 0),
         [
             ("wait for the slot of a", 1_000_000),
+            // A message may come an eighth of the interval early, while the one before it waits.
+            ("messages that come early", 125_000),
             ("create and send at a", 64),
             ("links and bridges to b", 1_808 + 608),
             ("receive at b", 8 * 8 + 10 * 8),
@@ -68,7 +70,7 @@ fn two_hosts_and_a_bridge() {
         ]
     );
     let bound = &slot.receipts[0].bound;
-    assert_eq!(bound.total(), Span::from_ns(1_002_649));
+    assert_eq!(bound.total(), Span::from_ns(1_127_649));
     assert_eq!(bound.best, Span::from_ns(2_023 + 158 * 8 - 648));
     assert_eq!(bound.dominating().map(|term| &term.what[..]), Some("wait for the slot of a"));
     // Two times 89 of 125,000 cycles.
@@ -147,19 +149,19 @@ fn best_effort_blocks_once_at_each_port_that_it_passes() {
     let mut text = pair();
     noise(&mut text, "a", "b", 1_472);
     let plan = planned(&text, EXACT);
-    assert_eq!(terms(&plan, 0)[2], ("best effort at ports", 2 * 12_304));
-    assert_eq!(terms(&plan, 0)[3], ("links and bridges to b", 2_416));
+    assert_eq!(terms(&plan, 0)[3], ("best effort at ports", 2 * 12_304));
+    assert_eq!(terms(&plan, 0)[4], ("links and bridges to b", 2_416));
     // The other direction has none.
     let mut text = pair();
     noise(&mut text, "b", "a", 1_472);
     let plan = planned(&text, EXACT);
-    assert_eq!(terms(&plan, 0)[2], ("links and bridges to b", 2_416));
+    assert_eq!(terms(&plan, 0)[3], ("links and bridges to b", 2_416));
     // A bridge that learns floods it to all ports.
     let learns = text.replace("name = \"s\"", "name = \"s\"\nlearning = true");
-    assert_eq!(terms(&planned(&learns, EXACT), 0)[2], ("best effort at ports", 2 * 12_304));
+    assert_eq!(terms(&planned(&learns, EXACT), 0)[3], ("best effort at ports", 2 * 12_304));
     // What is not described may be asked for.
     let unknown = BusOptions { best_effort: Octets::new(64), ..EXACT };
-    assert_eq!(terms(&planned(&pair(), unknown), 0)[2], ("best effort at ports", 2 * 84 * 8));
+    assert_eq!(terms(&planned(&pair(), unknown), 0)[3], ("best effort at ports", 2 * 84 * 8));
 }
 
 // 26 octets at 100 Mbit/s are 2,080 ns, a frame 6,080 ns. A bridge that may cut through is certain
@@ -203,25 +205,107 @@ fn the_master_is_the_host_in_the_middle_or_the_one_that_is_asked_for() {
     assert_eq!(plan.slots[0].receipts.len(), 2);
 }
 
+/// The round and how often each channel has a slot.
+fn rounds(plan: &BusPlan) -> (u64, Vec<u32>) {
+    (plan.round.0 * 8, plan.slots.iter().map(|slot| slot.every).collect())
+}
+
 #[test]
 fn slots_come_as_often_as_messages() {
     let mut text = pair();
     channel(&mut text, 1, "d", 8, 3_000_000, "b", &["a"]);
+    text += "fixed_delay_us = 10000\n";
     let plan = planned(&text, EXACT);
-    let every: Vec<_> = plan.slots.iter().map(|slot| slot.every).collect();
-    assert_eq!((plan.round, plan.rounds, &every[..]), (Cycles(125_000), 3, &[1, 3][..]));
+    assert_eq!((rounds(&plan), plan.rounds), ((1_000_000, vec![1, 3]), 3));
     assert_eq!(terms(&plan, 1)[0], ("wait for the slot of b", 3_000_000));
     // Intervals without a common divisor that is long enough: each is rounded down.
     let odd = pair().replace("interval_ns = 1000000", "interval_ns = 1000001");
     let mut text = odd;
     channel(&mut text, 1, "d", 8, 3_000_000, "b", &["a"]);
+    text += "fixed_delay_us = 10000\n";
     let plan = planned(&text, EXACT);
-    let every: Vec<_> = plan.slots.iter().map(|slot| slot.every).collect();
-    assert_eq!((plan.round, &every[..]), (Cycles(125_000), &[1, 3][..]));
+    // 3,000,000 / 1,000,000: a round is whole cycles.
+    assert_eq!(rounds(&plan), (1_000_000, vec![1, 3]));
     // A long interval is divided.
     let long = pair().replace("interval_ns = 1000000", "interval_ns = 350000000");
-    let plan = planned(&long, EXACT);
-    assert_eq!((plan.round, plan.rounds), (Cycles(87_500_000 / 8), 4));
+    let plan = planned(&format!("{long}fixed_delay_us = 1000000\n"), EXACT);
+    assert_eq!((rounds(&plan), plan.rounds), ((87_500_000, vec![4]), 4));
+}
+
+// By a clock that is slow 999,800 ns take 100 ns more, and by one that is fast 1 ms 100 ns less. By
+// 200 ppm 999,600 + 200 are 1,000,000 − 200. Three rounds are 3 ms less 600 ns.
+#[test]
+fn rounds_are_shorter_by_what_clocks_are_off() {
+    let mut text = pair();
+    channel(&mut text, 1, "d", 8, 3_000_000, "b", &["a"]);
+    text += "fixed_delay_us = 10000\n";
+    let plan = planned(&text, QUIET);
+    assert_eq!(rounds(&plan), (999_800, vec![1, 3]));
+    // An eighth of 1 ms, by a clock that is slow; of 3 ms no more than 125 µs.
+    let early = ("messages that come early", 125_013);
+    assert_eq!(terms(&plan, 0)[..2], [("wait for the slot of a", 999_900), early]);
+    assert_eq!(terms(&plan, 1)[..2], [("wait for the slot of b", 2_999_700), early]);
+    let plan = planned(&text, BusOptions { drift_ppb: 200_000, ..EXACT });
+    assert_eq!(rounds(&plan), (999_600, vec![1, 3]));
+    assert_eq!(terms(&plan, 0)[0], ("wait for the slot of a", 999_800));
+}
+
+// Behind the wait there are 2,649 ns, as above.
+#[test]
+fn slots_come_as_often_as_fixed_delays_need() {
+    let within = |us: u32| planned(&format!("{}fixed_delay_us = {us}\n", pair()), EXACT);
+    for (us, round, bound) in [
+        (1_128, 1_000_000, 1_127_649),
+        // With slots that are 125 µs closer than messages, none waits for another one.
+        (1_127, 500_000, 502_649),
+        (503, 500_000, 502_649),
+        // A third, in whole cycles.
+        (502, 333_328, 335_977),
+        (6, 3_344, 5_993),
+    ] {
+        let plan = within(us);
+        assert_eq!((rounds(&plan), plan.rounds), ((round, vec![1]), 1), "{us}");
+        let receipt = plan.bound(ChannelId(0)).expect("it is planned");
+        assert_eq!(receipt.bound.total(), Span::from_ns(bound), "{us}");
+    }
+    // What cannot be kept anyway gets no more slots than it has messages.
+    assert_eq!(rounds(&within(2)), (1_000_000, vec![1]));
+    // Only what needs more slots has them.
+    let mut text = pair();
+    text += "fixed_delay_us = 503\n";
+    channel(&mut text, 1, "d", 8, 1_000_000, "b", &["a"]);
+    channel(&mut text, 2, "e", 8, 4_000_000, "b", &["a"]);
+    let plan = planned(&format!("{text}fixed_delay_us = 3000\n"), EXACT);
+    assert_eq!((rounds(&plan), plan.rounds), ((500_000, vec![1, 2, 4]), 4));
+}
+
+// At 100 Mbit/s 1,200 octets are 1,274 with preamble and gap, or 101.92 µs. Of a round of 1 ms
+// 124 µs belong to its beginning and end: eight slots have room, that of `c`, six, and one that the
+// others share.
+#[test]
+fn where_not_all_have_room_the_fewest_are_late() {
+    let mut text = pair().replace("rate_mbps = 1000", "rate_mbps = 100");
+    text = text.replace("size_octets = 8", "size_octets = 1200");
+    for number in 1..=12 {
+        let name = format!("x{number}");
+        channel(&mut text, number, &name, 1_200, 10_000_000, "a", &["b"]);
+        text += "fixed_delay_us = 1250\n";
+    }
+    let system = system(&text);
+    let options = BusOptions { master: Some(NodeId(1)), ..EXACT };
+    let plan = plan_bus(&system, &options).expect("it has room");
+    let late = late(&system, &plan).len();
+    let sparse = plan.slots.iter().filter(|slot| slot.every > 1).count();
+    assert_eq!((late, sparse), (6, 6), "{:?}", rounds(&plan));
+}
+
+#[test]
+fn a_robot_arm_is_in_time() {
+    let system = system(include_str!("../../../../examples/03-robot-arm/system.toml"));
+    let plan = plan_bus(&system, &BusOptions::default()).expect("it has room");
+    assert_eq!(late(&system, &plan), []);
+    // Two slots for each message, in halves of 1 ms less twice 100 ppm.
+    assert_eq!((rounds(&plan), plan.rounds), ((499_896, vec![1, 1, 1]), 1));
 }
 
 /// 1,000 rounds, of which 998 are alike: programs count.
@@ -229,6 +313,7 @@ fn slots_come_as_often_as_messages() {
 fn rounds_that_repeat_are_in_a_program_once() {
     let mut text = pair();
     channel(&mut text, 1, "d", 8, 1_000_000_000, "b", &["a"]);
+    text += "fixed_delay_us = 1100000\n";
     let plan = planned(&text, EXACT);
     assert_eq!(plan.rounds, 1_000);
     for station in &plan.stations {
@@ -240,12 +325,12 @@ fn rounds_that_repeat_are_in_a_program_once() {
 
 #[test]
 fn a_bound_above_the_fixed_delay_is_told() {
-    let text = pair().replace("size_octets = 8", "size_octets = 8\nfixed_delay_us = 1002");
+    let text = format!("{}fixed_delay_us = 3\n", pair());
     let system = system(&text);
     let plan = plan_bus(&system, &EXACT).expect("it has room");
-    let [late] = &late(&system, &plan)[..] else { panic!("the bound is 1,002.649 µs") };
+    let [late] = &late(&system, &plan)[..] else { panic!("the bound is 1,127.649 µs") };
     assert_eq!(late.code.to_string(), "OB2005");
-    let text = text.replace("1002", "1003");
+    let text = text.replace("_us = 3\n", "_us = 10\n");
     let system = super::descriptions::system(&text);
     let plan = plan_bus(&system, &EXACT).expect("it has room");
     assert_eq!(onbeat_network_code::planning::late(&system, &plan), []);

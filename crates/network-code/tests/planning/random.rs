@@ -2,21 +2,23 @@
 //! do, and messages keep their bounds.
 
 use super::descriptions::{BEGIN, bridge, channel, hosts, link, noise, system};
-use super::simulation::{NS, Simulated, Temper, World, collision, simulate};
+use super::simulation::{Delivery, NS, Simulated, Temper, World, collision, settled, simulate};
 use onbeat_model::codes::network_code as codes;
-use onbeat_model::system::System;
+use onbeat_model::plan::Bound;
+use onbeat_model::system::{NodeId, System};
+use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_network_code::assembly::{AssemblyOptions, assemble};
 use onbeat_network_code::format::format;
-use onbeat_network_code::interpreter::SentContent;
-use onbeat_network_code::planning::{BusOptions, BusPlan, FrameDelays, plan_bus};
+use onbeat_network_code::planning::{BusOptions, BusPlan, FrameDelays, late, plan_bus};
 use onbeat_network_code::topology::{NetworkAssumptions, network_model};
 use onbeat_network_code::verification::{NetworkProperty, ProofVerdict, verify};
 use onbeat_testkit::Random;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// Systems of the default test.
-const SYSTEMS: u64 = 150;
+const SYSTEMS: usize = 150;
 
 /// A description: bridges in a tree, hosts at any of them.
 pub(super) fn description(random: &mut Random) -> String {
@@ -81,6 +83,10 @@ fn channels(random: &mut Random, text: &mut String, names: &[&str], mbps: i64) {
         let interval = random.one_of(&intervals);
         let (name, octets) = (format!("c{number}"), octets as usize);
         channel(text, number, &name, octets, interval, names[talker], &listeners);
+        if random.one_in(2) {
+            let delay_us = random.between(interval / 4, 3 * interval) / 1_000;
+            let _ = writeln!(text, "fixed_delay_us = {delay_us}");
+        }
     }
 }
 
@@ -111,45 +117,51 @@ fn check(plan: &BusPlan, simulated: &Simulated, rounds: u64) {
         let seen = counters.rounds_begun + counters.rounds_seen;
         assert!(seen + 3 >= rounds, "{name}: {counters:?}");
     }
-    let round = i128::from(plan.round.0 * 8) * NS;
-    let settled = round * i128::from(settled(plan));
-    for delivery in simulated.deliveries.iter().filter(|it| it.written >= settled) {
-        let slot = &plan.slots[delivery.slot];
-        let receipt = slot.receipts.iter().find(|it| it.listener == delivery.listener);
-        let bound = &receipt.expect("it listens").bound;
+    assert_eq!(simulated.lost, 0, "queues have room");
+    for delivery in &simulated.deliveries {
+        let bound = bound(plan, delivery);
         let [best, most] = [bound.best, bound.total()].map(|span| i128::from(span.as_ns()) * NS);
         let taken = delivery.latency;
-        let shown = format!("{delivery:?} of {:?}", slot.channel);
+        let shown = format!("{delivery:?} of {:?}", plan.slots[delivery.slot].channel);
         assert!(taken <= most, "{taken} is above {most}: {shown}");
         assert!(taken >= best, "{taken} is below {best}: {shown}");
     }
 }
 
-/// The round before which all stations are in step: two until all have begun, and those until the
-/// next hyper-round.
-fn settled(plan: &BusPlan) -> u32 {
-    if plan.rounds > 1 { 3 + 2 * plan.rounds } else { 3 }
+fn bound<'a>(plan: &'a BusPlan, delivery: &Delivery) -> &'a Bound {
+    let receipts = &plan.slots[delivery.slot].receipts;
+    let receipt = receipts.iter().find(|it| it.listener == delivery.listener);
+    &receipt.expect("it listens").bound
 }
 
-/// What is sent in rounds that are not the first or last comes to each listener, and each slot is
-/// used.
+/// What messages that come early wait for others at most.
+fn early(bound: &Bound) -> Span {
+    let term = bound.terms.iter().find(|term| term.what == "messages that come early");
+    term.map_or(Span::ZERO, |term| term.span)
+}
+
+/// Each message that is written comes to each listener, if there is time, once and in its order.
 fn all_deliver(plan: &BusPlan, simulated: &Simulated, rounds: u64) {
-    let seen: BTreeSet<_> =
-        simulated.deliveries.iter().map(|it| (it.slot, it.listener, it.value)).collect();
-    let round = i128::from(plan.round.0 * 8) * NS;
-    let whole = round * i128::from(settled(plan))..round * i128::from(rounds - 2);
-    let mut used = BTreeSet::new();
-    for flight in simulated.flights.iter().filter(|it| whole.contains(&it.begin)) {
-        let SentContent::Data { message, words } = &flight.content else { continue };
-        let slot = plan.slots.iter().position(|slot| slot.message == *message);
-        let Some(slot) = slot.filter(|_| words[0] > 0) else { continue };
-        used.insert(slot);
+    let until = i128::from(plan.round.0 * 8 * rounds) * NS;
+    for (slot, written) in simulated.written.iter().enumerate() {
+        assert!(written.len() > 1, "{slot}");
         for receipt in &plan.slots[slot].receipts {
-            let expected = (slot, receipt.listener, words[0]);
-            assert!(seen.contains(&expected), "{expected:?} of {:?}", plan.slots[slot]);
+            let is_it = |it: &&Delivery| (it.slot, it.listener) == (slot, receipt.listener);
+            let seen: Vec<u32> =
+                simulated.deliveries.iter().filter(is_it).map(|it| it.value).collect();
+            let most = i128::from(receipt.bound.total().as_ns()) * NS;
+            let due = written.iter().filter(|(at, _)| at + most < until).count();
+            assert!(seen.len() >= due, "{seen:?} of {due} of {:?}", plan.slots[slot]);
+            assert!(seen.iter().copied().eq(1..=seen.len() as u32), "{seen:?}");
         }
     }
-    assert_eq!(used.len(), plan.slots.len(), "slots are used");
+}
+
+/// Rounds until each channel has written some messages.
+fn rounds(system: &System, plan: &BusPlan) -> u64 {
+    let longest = system.channels.iter().map(|channel| channel.interval.as_ns()).max();
+    let longest = longest.expect("some").cast_unsigned().div_ceil(plan.round.0 * 8);
+    u64::from(settled(plan)) + (3 * longest).max(u64::from(2 * plan.rounds.max(5)))
 }
 
 /// What programs and texts are to each other.
@@ -164,8 +176,20 @@ fn texts(plan: &BusPlan) {
     }
 }
 
+/// What is counted in random systems.
+#[derive(Debug, Default)]
+struct Figures {
+    /// Systems.
+    refused: usize,
+    hyper: usize,
+    in_time: usize,
+    /// Messages, and those that took longer than any could if none waited for another one.
+    deliveries: usize,
+    early: usize,
+}
+
 /// Plans and simulates one system; none if it is refused.
-fn planned(seed: u64) -> Option<(u32, usize)> {
+fn planned(seed: u64) -> Option<Figures> {
     let mut random = Random(seed);
     let text = description(&mut random);
     let system = system(&text);
@@ -179,17 +203,25 @@ fn planned(seed: u64) -> Option<(u32, usize)> {
         }
     };
     texts(&plan);
-    let rounds = u64::from(settled(&plan) + 2 * plan.rounds.max(5));
-    let mut deliveries = 0;
+    let rounds = rounds(&system, &plan);
+    let mut figures = Figures::default();
     for temper in [Temper::Calm, Temper::Random, Temper::Extreme, Temper::Extreme] {
         let mut world = World::new(&system, &plan, temper, Random(random.draw()));
         let simulated = simulate(&mut world, rounds);
         check(&plan, &simulated, rounds);
         all_deliver(&plan, &simulated, rounds);
-        deliveries += simulated.deliveries.len();
+        let early = simulated.deliveries.iter().filter(|delivery| {
+            let bound = bound(&plan, delivery);
+            let others = bound.total() - early(bound);
+            delivery.latency > i128::from(others.as_ns()) * NS
+        });
+        figures.early += early.count();
+        figures.deliveries += simulated.deliveries.len();
     }
     lossy(&system, &plan, rounds, Random(random.draw()));
-    Some((plan.rounds, deliveries))
+    figures.in_time += usize::from(late(&system, &plan).is_empty());
+    figures.hyper += usize::from(plan.rounds > 1);
+    Some(figures)
 }
 
 /// Who has lost the beginning of a round sends nothing that meets anything.
@@ -207,23 +239,23 @@ fn lossy(system: &System, plan: &BusPlan, rounds: u64, mut random: Random) {
 fn frames_never_meet_and_messages_keep_their_bounds() {
     let count = std::env::var("ONBEAT_NETWORK_CODE_SYSTEMS").ok();
     let count = count.map_or(SYSTEMS, |count| count.parse().expect("a number of systems"));
-    let (mut refused, mut hyper, mut deliveries) = (0, 0, 0);
-    for seed in 0..count {
+    let mut all = Figures::default();
+    for seed in 0..count as u64 {
         let seeded = std::panic::catch_unwind(|| planned(seed));
         match seeded.unwrap_or_else(|_| panic!("seed {seed}")) {
-            Some((rounds, received)) => {
-                hyper += u64::from(rounds > 1);
-                deliveries += received;
+            Some(figures) => {
+                all.hyper += figures.hyper;
+                all.in_time += figures.in_time;
+                all.deliveries += figures.deliveries;
+                all.early += figures.early;
             }
-            None => refused += 1,
+            None => all.refused += 1,
         }
     }
-    assert!(refused * 3 < count, "{refused} of {count} refused");
-    assert!(hyper * 5 > count, "{hyper} of {count} have several rounds");
-    assert!(deliveries as u64 > count * 100, "{deliveries}");
-    println!(
-        "{count} systems, {refused} refused, {hyper} of several rounds, {deliveries} received"
-    );
+    assert!(all.refused * 3 < count, "{all:?}");
+    assert!(all.hyper * 5 > count && all.in_time * 2 > count, "{all:?}");
+    assert!(all.deliveries > count * 100 && all.early > count, "{all:?}");
+    println!("{count} systems: {all:?}");
 }
 
 /// Descriptions at their limits have programs or reasons, and never end a plan otherwise.
@@ -306,8 +338,75 @@ fn clocks_beyond_the_limit_make_frames_meet() {
         for drift in &mut world.drift_ppb {
             *drift = random.one_of(&[-1_000_000, 1_000_000]);
         }
-        let simulated = simulate(&mut world, u64::from(settled(&plan) + 2 * plan.rounds));
+        let simulated = simulate(&mut world, rounds(&system, &plan));
         met += usize::from(collision(&simulated.flights).is_some());
     }
     assert!(met > 5, "{met} of 100");
+}
+
+/// What writers write as early as they may, by fast clocks, rounds of a slow master carry for as
+/// long as one likes; and no slots that come only as often as messages by clocks that are exact.
+#[test]
+fn slow_rounds_carry_what_fast_clocks_write() {
+    const DRIFT: u32 = 900_000;
+    let options =
+        BusOptions { drift_ppb: DRIFT, best_effort: Octets::new(0), master: Some(NodeId(0)) };
+    let (mut planned, mut messages, mut lost) = (0, 0, 0);
+    for seed in 0..10 {
+        // No slots but those that messages need.
+        let mut text = BEGIN.to_owned();
+        let names = ["h0", "h1", "h2"];
+        hosts(&mut text, &names);
+        bridge(&mut text, "b", 1_000);
+        names.iter().for_each(|name| link(&mut text, [name, "b"], 1_000, 100));
+        channels(&mut Random(seed), &mut text, &names, 1_000);
+        text = text.lines().filter(|line| !line.starts_with("fixed_delay")).fold(
+            String::new(),
+            |text, line| match line.starts_with("listeners") {
+                true => text + line + "\nfixed_delay_us = 20000\n",
+                false => text + line + "\n",
+            },
+        );
+        let system = system(&text);
+        let Ok(plan) = plan_bus(&system, &options) else { continue };
+        let simulated = long(&system, &plan, DRIFT, seed);
+        assert_eq!(simulated.lost, 0, "seed {seed}");
+        // A slow master begins fewer rounds.
+        check(&plan, &simulated, ROUNDS - 5);
+        all_deliver(&plan, &simulated, ROUNDS);
+        messages += simulated.written.iter().map(Vec::len).sum::<usize>();
+        planned += 1;
+        // Longer intervals have slots as other planners would give them to these.
+        let longer = longer(&text, DRIFT);
+        let Ok(plan) = plan_bus(&super::descriptions::system(&longer), &options) else { continue };
+        lost += usize::from(long(&system, &plan, DRIFT, seed).lost > 0);
+    }
+    assert!(planned > 7 && messages > 7 * 2_000, "{planned} planned, {messages} messages");
+    assert!(lost > 5, "{lost} of {planned}");
+}
+
+/// Rounds of long simulations.
+const ROUNDS: u64 = 3_000;
+
+/// The first host's clock, the master's, is slow; all others are fast.
+fn long(system: &System, plan: &BusPlan, drift: u32, seed: u64) -> Simulated {
+    let mut world = World::new(system, plan, Temper::Extreme, Random(seed));
+    world.drift_ppb.fill(-i64::from(drift));
+    world.drift_ppb[0] = i64::from(drift);
+    world.one_pause_of = 0;
+    simulate(&mut world, ROUNDS)
+}
+
+/// A description whose intervals are longer by the drift of two clocks.
+fn longer(text: &str, drift: u32) -> String {
+    let lines = text.lines().map(|line| match line.strip_prefix("interval_ns = ") {
+        Some(interval) => {
+            let interval: i64 = interval.parse().expect("a number");
+            let drift = i64::from(drift);
+            let longer = interval * (1_000_000_000 + drift) / (1_000_000_000 - drift);
+            format!("interval_ns = {}\n", longer + 8)
+        }
+        None => format!("{line}\n"),
+    });
+    lines.collect()
 }

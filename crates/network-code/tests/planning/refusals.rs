@@ -99,6 +99,7 @@ fn a_station_sends_as_many_channels_as_there_are_messages() {
     for number in 0..255 {
         let interval = if number % 2 == 0 { 10_000_000 } else { 20_000_000 };
         channel(&mut text, number, &format!("x{number}"), 8, interval, "a", &["b"]);
+        text += "fixed_delay_us = 30000\n";
     }
     let plan = plan_bus(&system(&text), &QUIET).expect("there is room");
     assert_eq!(plan.stations[1].program.buffers.len(), 256, "with that of hyper-rounds");
@@ -165,6 +166,7 @@ fn programs_that_are_too_long() {
     for (number, ms) in [7, 11, 13, 17].into_iter().enumerate() {
         let name = format!("x{number}");
         channel(&mut odd, number, &name, 8, ms * 1_000_000, "a", &["b", "c"]);
+        odd += "fixed_delay_us = 30000\n";
     }
     let errors = errors(&odd, QUIET);
     assert_eq!(errors.len(), 3, "each station's: {errors:?}");
@@ -172,6 +174,7 @@ fn programs_that_are_too_long() {
     assert!(errors[0].message.contains("instructions"));
     // 19 times as many are not even counted.
     channel(&mut odd, 4, "more", 8, 19_000_000, "a", &["b"]);
+    odd += "fixed_delay_us = 30000\n";
     refused(&odd, codes::PROGRAM, &["65536 rounds"]);
 }
 

@@ -1,6 +1,6 @@
 //! All stations of a plan, by the reference interpreter, in exact true time: clocks that drift,
-//! bridges that hold frames back, applications that write whenever they like. Where frames go and
-//! how long they take is computed here from the description alone.
+//! bridges that hold frames back, applications that write as often and as early as they may. Where
+//! frames go and how long they take is computed here from the description alone.
 
 use onbeat_model::system::{NodeKind, PortId, System};
 use onbeat_model::units::MacAddress;
@@ -9,7 +9,7 @@ use onbeat_network_code::planning::BusPlan;
 use onbeat_runtime::network_code::counters::StationCounters;
 use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};
 use onbeat_runtime::network_code::timing::Cycles;
-use onbeat_runtime::network_code::trace::Outcome;
+use onbeat_runtime::network_code::trace::{Outcome, TraceEntry};
 use onbeat_testkit::Random;
 use std::collections::BTreeMap;
 
@@ -36,6 +36,10 @@ pub(super) struct World<'a> {
     pub(super) drift_ppb: Vec<i64>,
     /// When each station's cycle 0 is.
     started: Vec<i128>,
+    /// From when on applications write.
+    pub(super) from: i128,
+    /// After one of so many messages an application waits longer than it must; 0: after none.
+    pub(super) one_pause_of: u64,
     pub(super) temper: Temper,
     pub(super) random: Random,
     /// Of so many frames of the master one is lost on its way to a station; 0: none is.
@@ -72,6 +76,19 @@ pub(super) struct Simulated {
     pub(super) flights: Vec<Flight>,
     pub(super) deliveries: Vec<Delivery>,
     pub(super) counters: Vec<StationCounters>,
+    /// By slot, the messages that were written.
+    pub(super) written: Vec<Vec<Written>>,
+    /// Messages for which a queue had no room.
+    pub(super) lost: usize,
+}
+
+/// A message: when it was written, and its number, from 1.
+pub(super) type Written = (i128, u32);
+
+/// The round before which all stations are in step: two until all have begun, and those until the
+/// next hyper-round.
+pub(super) fn settled(plan: &BusPlan) -> u32 {
+    if plan.rounds > 1 { 3 + 2 * plan.rounds } else { 3 }
 }
 
 /// Inputs of a station: cycles, and what.
@@ -105,7 +122,18 @@ impl<'a> World<'a> {
             false => i128::from(random.between(-round, 2 * round)) * NS,
         });
         let started = started.collect();
-        Self { system, plan, drift_ppb, started, temper, random, one_lost_of: 0 }
+        let from = i128::from(round) * NS * i128::from(settled(plan));
+        Self {
+            system,
+            plan,
+            drift_ppb,
+            started,
+            from,
+            one_pause_of: 5,
+            temper,
+            random,
+            one_lost_of: 0,
+        }
     }
 
     fn cycle(&self, station: usize) -> i128 {
@@ -256,22 +284,74 @@ impl<'a> World<'a> {
         flights
     }
 
-    /// Writes of all applications: instants, and what.
-    fn writes(&mut self, until: i128) -> Vec<BTreeMap<usize, Vec<(i128, u32)>>> {
-        let mut writes = vec![BTreeMap::new(); self.plan.stations.len()];
-        for (slot, it) in self.plan.slots.iter().enumerate() {
-            let period = i128::from(self.plan.round.0 * 8) * i128::from(it.every) * NS;
-            let mut at = self.started[it.sender].max(0);
-            let mut value = 0;
-            let own: &mut Vec<_> = writes[it.sender].entry(slot).or_default();
+    /// Messages of all applications, by slot. Each keeps the generic cell rate algorithm (ITU-T
+    /// I.371) by its talker's clock, in its continuous form: the next message is due an interval
+    /// behind the last one, or behind when that was due, and comes by a tolerance earlier.
+    fn messages(&mut self, until: i128) -> Vec<Vec<Written>> {
+        let mut all = Vec::new();
+        for it in &self.plan.slots {
+            let channel = self.system.channel(it.channel);
+            let node = self.plan.stations[it.sender].node;
+            let nanosecond = NS + i128::from(self.drift_ppb[node.index()]);
+            let interval = i128::from(channel.interval.as_ns()) * nanosecond;
+            let tolerance = i128::from(channel.tolerance().as_ns()) * nanosecond;
+            let per_mille = |random: &mut Random| i128::from(random.below(1_000));
+            let mut due = self.from + interval * per_mille(&mut self.random) / 1_000;
+            let mut at = due;
+            let mut own = Vec::new();
             while at < until {
-                value += 1;
-                own.push((at, value));
-                // Sometimes more often than there are slots.
-                at += period / 3 + self.random.below(1_000) as i128 * period / 1_000;
+                own.push((at, own.len() as u32 + 1));
+                due = due.max(at) + interval;
+                at = match self.one_pause_of > 0 && self.random.one_in(self.one_pause_of) {
+                    true => due + interval * per_mille(&mut self.random) / 1_000,
+                    false => due - tolerance,
+                };
+            }
+            all.push(own);
+        }
+        all
+    }
+
+    /// What a host writes into output buffers when: a message at once, or behind the `create` of
+    /// the one before it. One may wait so; further ones are lost.
+    fn carried(
+        &self,
+        station: usize,
+        created: &[(u64, BufferId)],
+        written: &[Vec<Written>],
+    ) -> (Inputs, usize) {
+        let (mut inputs, mut lost) = (Inputs::new(), 0);
+        for (slot, written) in self.plan.slots.iter().zip(written) {
+            let own = &self.plan.stations[station].buffers;
+            let buffer = own.iter().find(|(id, _)| *id == slot.channel && slot.sender == station);
+            let Some((_, buffer)) = buffer else { continue };
+            let words = usize::from(slot.words);
+            let mut put = |at, value| inputs.push((at, Input::Write(*buffer, vec![value; words])));
+            // What is written in the cycle of `create` is before it.
+            let creates = created.iter().filter(|(_, of)| of == buffer);
+            let creates = creates.map(|(at, _)| (*at, 1, 0));
+            let writes = written
+                .iter()
+                .filter_map(|(at, value)| Some((self.cycle_at(station, *at)?, 0, *value)));
+            let mut events: Vec<_> = creates.chain(writes).collect();
+            events.sort_unstable();
+            let (mut is_in_buffer, mut queued) = (false, None);
+            for (at, is_create, value) in events {
+                match (is_create, is_in_buffer) {
+                    (1, _) => {
+                        is_in_buffer = queued.is_some();
+                        queued.take().into_iter().for_each(|value| put(at + 1, value));
+                    }
+                    (_, false) => {
+                        is_in_buffer = true;
+                        put(at, value);
+                    }
+                    _ if queued.is_none() => queued = Some(value),
+                    _ => lost += 1,
+                }
             }
         }
-        writes
+        (inputs, lost)
     }
 }
 
@@ -281,60 +361,70 @@ struct Interpreted {
     inputs: Inputs,
 }
 
+/// When a station took which buffers.
+fn created(world: &World<'_>, station: usize, interpreted: &Interpreted) -> Vec<(u64, BufferId)> {
+    let program = &world.plan.stations[station].program;
+    let create = |entry: &TraceEntry| {
+        let word = program.word(entry.address).expect("an instruction");
+        match Instruction::decode(word) {
+            Ok(Instruction::Create { buffer }) => Some((entry.issued.0, buffer)),
+            _ => None,
+        }
+    };
+    interpreted.record.trace.iter().filter_map(create).collect()
+}
+
 /// Carries all stations out for some rounds.
 pub(super) fn simulate(world: &mut World<'_>, rounds: u64) -> Simulated {
     let plan = world.plan;
     let until = i128::from(plan.round.0 * 8 * rounds) * NS;
-    let writes = world.writes(until);
-    let own = |world: &World<'_>, station: usize| -> Inputs {
-        let of_slot = |(slot, writes): (&usize, &Vec<(i128, u32)>)| {
-            let slot = &plan.slots[*slot];
-            let buffers = &plan.stations[station].buffers;
-            let (_, buffer) = buffers.iter().find(|(id, _)| *id == slot.channel).expect("its own");
-            let (buffer, words) = (*buffer, usize::from(slot.words));
-            let write = move |(at, value): &(i128, u32)| (*at, buffer, vec![*value; words]);
-            writes.iter().map(write).collect::<Vec<_>>()
-        };
-        let all = writes[station].iter().flat_map(of_slot);
-        let input =
-            |(at, buffer, words)| Some((world.cycle_at(station, at)?, Input::Write(buffer, words)));
-        all.filter_map(input).collect()
+    let written = world.messages(until);
+    let mut lost = 0;
+    // No station decides by what its application writes, so it creates in the same cycles.
+    let mut own = |world: &World<'_>, station: usize, inputs: Inputs| -> Inputs {
+        let created = created(world, station, &world.interpret(station, inputs, until));
+        let (inputs, more) = world.carried(station, &created, &written);
+        lost += more;
+        inputs
     };
     // No slave decides by what another one sends, so the master's frames say when they send.
-    let inputs = own(world, plan.master);
-    let record = world.interpret(plan.master, inputs, until).record;
+    let of_master = own(world, plan.master, Inputs::new());
+    let record = world.interpret(plan.master, of_master.clone(), until).record;
+    let mut writes = BTreeMap::from([(plan.master, of_master)]);
     let of_master = world.flights(plan.master, &record.sent);
     let mut flights = of_master.clone();
     let mut records = BTreeMap::new();
     for station in (0..plan.stations.len()).filter(|it| *it != plan.master) {
-        let mut inputs = own(world, station);
-        inputs.extend(world.inputs(station, &of_master));
+        let mut inputs = world.inputs(station, &of_master);
+        let writes_of = own(world, station, inputs.clone());
+        inputs.extend(writes_of.iter().cloned());
+        writes.insert(station, writes_of);
         let record = world.interpret(station, inputs, until).record;
         let own = world.flights(station, &record.sent);
         flights.extend(own);
         records.insert(station, record.sent);
     }
-    let mut simulated = Simulated { flights, deliveries: Vec::new(), counters: Vec::new() };
+    let (deliveries, counters) = (Vec::new(), Vec::new());
+    let mut simulated = Simulated { flights, deliveries, counters, written, lost };
     for station in 0..plan.stations.len() {
-        let mut inputs = own(world, station);
+        let mut inputs = writes.remove(&station).unwrap_or_default();
         inputs.extend(world.inputs(station, &simulated.flights));
         let interpreted = world.interpret(station, inputs, until);
         if let Some(sent) = records.get(&station) {
             assert_eq!(*sent, interpreted.record.sent, "what others send changes nothing");
         }
         simulated.counters.push(interpreted.counters);
-        deliveries(world, station, &interpreted, &writes, &mut simulated.deliveries);
+        received(world, station, &interpreted, &mut simulated);
     }
     simulated
 }
 
 /// What a station received first of each write, and how long after it.
-fn deliveries(
+fn received(
     world: &World<'_>,
     station: usize,
     interpreted: &Interpreted,
-    writes: &[BTreeMap<usize, Vec<(i128, u32)>>],
-    into: &mut Vec<Delivery>,
+    simulated: &mut Simulated,
 ) {
     let plan = world.plan;
     let program = &plan.stations[station].program;
@@ -358,12 +448,14 @@ fn deliveries(
         assert!(words.iter().all(|word| *word == value), "all of one write");
         let before = last.insert(slot, value).unwrap_or(0);
         assert!(before <= value, "in the order of writes");
-        if value == before || value == 0 {
+        // The same message again, or none yet.
+        if value == before {
             continue;
         }
-        let (written, _) = writes[plan.slots[slot].sender][&slot][value as usize - 1];
+        let (written, _) = simulated.written[slot][value as usize - 1];
         let latency = world.at(station, entry.next) - written;
-        into.push(Delivery { slot, listener: station, value, written, latency });
+        let delivery = Delivery { slot, listener: station, value, written, latency };
+        simulated.deliveries.push(delivery);
     }
 }
 
