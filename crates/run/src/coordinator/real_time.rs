@@ -29,6 +29,10 @@ const SPIN: Span = Span::from_us(60);
 /// and shows progress.
 const LOOK_AGAIN: Span = Span::from_ms(20);
 
+/// How many frames are taken from a talker before others have their turn: as many as a reader's
+/// queue holds.
+const FRAMES_AT_ONCE: usize = 1_024;
+
 /// What a descriptor that has something to say belongs to.
 #[derive(Clone, Copy)]
 enum Speaker {
@@ -74,7 +78,6 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     }
     let mut look_again = None;
     loop {
-        catch_up(session, &clock)?;
         if session.engine.now() >= session.stop {
             break;
         }
@@ -103,7 +106,6 @@ fn await_reservations(session: &mut Session<'_>, clock: &NetworkClock) -> Result
     while let Some(next) = session.engine.awaits_reservations(session.write_until) {
         let left = (next - network_time(clock)).clamp(Span::ZERO, LOOK_AGAIN);
         hear(session, clock, left)?;
-        catch_up(session, clock)?;
         session.check_interrupt()?;
     }
     Ok(())
@@ -145,13 +147,12 @@ fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the engine do all that is due by now, and gives out what it delivers.
-fn catch_up(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failure> {
-    let now = network_time(clock);
-    if now < NetTime::ZERO {
+/// Lets the engine do all that is due by an instant, and gives out what it delivers.
+fn advance(session: &mut Session<'_>, clock: &NetworkClock, until: NetTime) -> Result<(), Failure> {
+    if until < NetTime::ZERO {
         return Ok(()); // the start is still to come
     }
-    let limit = now.clamp(session.engine.now(), session.stop);
+    let limit = until.min(session.stop).max(session.engine.now());
     while let Some(output) = session.engine.advance(limit) {
         match output {
             Output::Overfull(full) => return Err(session.overfull(&full)),
@@ -181,9 +182,10 @@ fn deliver(
     match &mut session.owners[channel.index()][1 + listener] {
         Owner::Program(end) => {
             let end = &mut session.endpoints[*end];
-            end.note(arrived, arrived, frame);
+            end.note(arrived, now, frame);
             let (Some(own), Some(queue)) = (&end.own, &end.queue) else { return Ok(()) };
-            let stamp = arrived.as_ns().to_le_bytes();
+            // From then on it can be read: no stack is in the way, but a station may have been.
+            let stamp = now.as_ns().to_le_bytes();
             let mut dropped = Vec::new();
             let gone = |packet: &[u8]| dropped.push(packet.get(STAMP..).unwrap_or(&[]).to_vec());
             let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];
@@ -203,7 +205,8 @@ fn deliver(
     Ok(())
 }
 
-/// Waits for at most `patience` for something that programs say, and acts on it.
+/// Waits for at most `patience` for something that programs say, and acts on it, when the network
+/// has done all that is due by now.
 fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Result<(), Failure> {
     let (mut speakers, mut set) = (Vec::new(), Vec::new());
     for (at, thread) in session.threads.positions().zip(session.threads.iter()) {
@@ -218,43 +221,77 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
             set.push(PollFd::new(own, PollFlags::IN));
         }
     }
-    match poll(&mut set, onbeat::clock::timeout(patience).as_ref()) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
-        Ok(_) => {}
-        Err(error) => return Err(io::Error::from(error).into()),
+    let look = |set: &mut Vec<PollFd<'_>>, patience: Span| match poll(
+        set,
+        onbeat::clock::timeout(patience).as_ref(),
+    ) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(io::Error::from(error)),
+    };
+    if patience > Span::ZERO {
+        look(&mut set, patience)?;
     }
+    // However late this is, each frame is on the network when its program sent it: what was sent
+    // before this instant is there now, and what several programs sent did not come at once.
+    let now = network_time(clock);
+    look(&mut set, Span::ZERO)?;
     let ready = set.iter().zip(speakers).filter(|(fd, _)| !fd.revents().is_empty());
     let ready: Vec<Speaker> = ready.map(|(_, speaker)| speaker).collect();
-    // What is sent now is sent after all that the network did before now.
-    catch_up(session, clock)?;
+    let mut sent = Vec::new();
+    for speaker in &ready {
+        if let Speaker::Endpoint(end) = speaker {
+            receive_from_endpoint(session, *end, &mut sent);
+        }
+    }
+    sent.sort_by_key(|frame| frame.at);
+    // Nobody has sent anything later than that.
+    let latest = network_time(clock);
+    for SentFrame { end, at, octets } in sent {
+        let at = at.min(latest);
+        advance(session, clock, at)?;
+        let program = session.endpoints[end].program;
+        session.send(program, end.0, &octets)?;
+        session.lag_max = session.lag_max.max(session.engine.now() - at);
+    }
+    advance(session, clock, now)?;
     for speaker in ready {
-        match speaker {
-            Speaker::Thread(thread) => match session.listen_to(thread)? {
+        if let Speaker::Thread(thread) = speaker {
+            match session.listen_to(thread)? {
                 None => session.departed(thread, Span::ZERO)?,
                 Some(length) => serve(session, thread, length)?,
-            },
-            Speaker::Endpoint(end) => receive_from_endpoint(session, end)?,
+            }
         }
     }
     Ok(())
 }
 
-/// Takes a frame from a talker's own socket.
-fn receive_from_endpoint(session: &mut Session<'_>, end: EndpointId) -> Result<(), Failure> {
-    let Some(own) = &session.endpoints[end].own else { return Ok(()) };
-    let Ok(Some(length)) = socket::receive(own, &mut session.packet[..]) else {
-        session.endpoints[end].own = None;
-        session.endpoints[end].close();
-        return Ok(());
-    };
-    let packet = session.packet.clone();
-    let program = session.endpoints[end].program;
-    let (stamp, frame) = packet[..length].split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
-    session.send(program, end.0, frame)?;
-    let now = session.engine.now();
-    let sent = NetTime::from_ns(i64::from_le_bytes(*stamp)).clamp(NetTime::ZERO, now);
-    session.lag_max = session.lag_max.max(now - sent);
-    Ok(())
+/// A frame that a talker's end has sent.
+struct SentFrame {
+    end: EndpointId,
+    /// When, in network time.
+    at: NetTime,
+    octets: Vec<u8>,
+}
+
+/// Takes all that a talker has sent through its own socket.
+fn receive_from_endpoint(session: &mut Session<'_>, end: EndpointId, sent: &mut Vec<SentFrame>) {
+    // More than these have come since: others have their turn.
+    for _ in 0..FRAMES_AT_ONCE {
+        let Some(own) = &session.endpoints[end].own else { return };
+        let length = match socket::try_receive(own, &mut session.packet[..]) {
+            Ok(Some(length)) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Ok(None) | Err(_) => {
+                session.endpoints[end].own = None;
+                session.endpoints[end].close();
+                return;
+            }
+        };
+        let packet = &session.packet[..length];
+        let (stamp, frame) = packet.split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
+        let at = NetTime::from_ns(i64::from_le_bytes(*stamp)).max(NetTime::ZERO);
+        sent.push(SentFrame { end, at, octets: frame.to_vec() });
+    }
 }
 
 /// Serves what a thread asks through its own connection: set-up and the making of threads.
