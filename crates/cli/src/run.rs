@@ -19,9 +19,8 @@ use onbeat_model::record::RunLog;
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
-use onbeat_run::coordinator::{
-    self, CarryingStation, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions,
-};
+use onbeat_net::network_code::CarryingStation;
+use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
 use onbeat_run::process::{Reaper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -219,10 +218,7 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         let (plan, study) =
             source.plan_and_study(&system, settings.protected, Limits::default())?;
         let proposed = study.as_ref().map(proposed).unwrap_or_default();
-        let stations = match settings.backend {
-            Backend::Bridges => Vec::new(),
-            Backend::NetworkCode => source.stations(&system)?,
-        };
+        let stations = source.stations(&system)?;
         Ok(Wanted { scenario, system, plan, network: network.clone(), stations, proposed })
     });
     plans.collect()

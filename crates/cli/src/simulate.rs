@@ -14,9 +14,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_measure::simulation::{Results, SimulationSettings};
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{Backend, IdleSlopes, PortId, RunSettings, System};
+use onbeat_model::system::{IdleSlopes, PortId, RunSettings, System};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_net::{Simulation, Transmission, simulate_one};
+use onbeat_net::network_code::CarryingStation;
+use onbeat_net::{Simulation, Transmission, simulate_over};
 use onbeat_report::simulation::{self, Repetitions};
 use onbeat_run::process::Reaper;
 use std::cell::Cell;
@@ -38,12 +39,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let source = source.keeping(kept.as_ref());
     let mut system = source.system.clone();
     system.run = settings(&system, arguments)?;
-    if system.run.backend == Backend::NetworkCode {
-        let why =
-            "a simulation has no stations, and `backend` is \"network-code\": use `onbeat run`";
-        return Err(WrongArgument(why.to_owned()).into());
-    }
-    let plan = match arguments.no_bounds {
+    let stations = source.stations(&system)?;
+    let plan = match arguments.no_bounds && stations.is_empty() {
         false => source.plan(&system, system.run.protected)?,
         true => source.plan_without_bounds(&system, system.run.protected)?,
     };
@@ -64,7 +61,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let capture = Captured::begin(&system, arguments, &mut reaper)?;
     let target = output::place(&source.directory, "out-simulation", arguments.out.as_deref())?;
     let mut output = Output::begin(&target, Kind::Simulation, &mut reaper)?.durable(arguments.sync);
-    let wanted = Wanted::new(&system, &plan, arguments, &interrupted);
+    let wanted = Wanted::new((&system, &plan, &stations), arguments, &interrupted);
     let (observed, repetitions, capture) = wanted.repeat(capture)?;
     let results = Results::new(&system, &plan, &observed, wanted.settings(&observed));
     output.write(SIMULATION, results.to_json())?;
@@ -156,6 +153,8 @@ impl<'a> Captured<'a> {
 struct Wanted<'a> {
     system: &'a System,
     plan: &'a Plan,
+    /// Those that carry the channels, if they do.
+    stations: &'a [CarryingStation],
     repetitions: u32,
     phases: Phases,
     jobs: u32,
@@ -164,8 +163,7 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn new(
-        system: &'a System,
-        plan: &'a Plan,
+        (system, plan, stations): (&'a System, &'a Plan, &'a [CarryingStation]),
         arguments: &SimulateArguments,
         interrupted: &'a AtomicBool,
     ) -> Self {
@@ -175,6 +173,7 @@ impl<'a> Wanted<'a> {
         Self {
             system,
             plan,
+            stations,
             repetitions: arguments.repetitions,
             phases: arguments.phases.unwrap_or(usual),
             jobs: jobs.min(arguments.repetitions),
@@ -272,11 +271,11 @@ impl<'a> Wanted<'a> {
             failed.set(error);
             go_on
         };
-        let (system, plan) = (self.system, self.plan);
-        let seen = simulate_one(system, plan, &settings, number, Some(captured), &mut progress);
+        let (of, capture) = ((self.system, self.plan), Some(captured));
+        let seen = simulate_over(self.stations, of, &settings, number, capture, &mut progress);
         match failed.take() {
             Some(error) => Err(error).context("the capture"),
-            None => seen.map_err(|overfull| anyhow!(overfull.explain(self.system))),
+            None => seen.map_err(|error| anyhow!(error.explain(self.system))),
         }
     }
 }

@@ -12,8 +12,8 @@ use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, System};
 use onbeat_model::timing::TimingReport;
+use onbeat_net::network_code::CarryingStation;
 use onbeat_network_code::planning::{BusOptions, plan_bus, plan_channels};
-use onbeat_run::coordinator::CarryingStation;
 use onbeat_timing::tfg::{self, Limits};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -347,8 +347,11 @@ impl Source {
         Ok(planned.map_err(|errors| self.wrong(&errors))?)
     }
 
-    /// The stations that carry the channels of a system whose backend they are.
+    /// The stations that carry the channels of a system; none if its backend is another one.
     pub(crate) fn stations(&self, system: &System) -> anyhow::Result<Vec<CarryingStation>> {
+        if system.run.backend == Backend::Bridges {
+            return Ok(Vec::new());
+        }
         let planned = plan_bus(system, &BusOptions::default());
         let planned = planned.map_err(|errors| self.wrong(&errors))?;
         let stations = planned.stations.into_iter();

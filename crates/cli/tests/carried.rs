@@ -130,12 +130,6 @@ fn what_has_no_stations_says_so() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains(says), "{arguments:?}: {said}");
     }
-    // A description that asks for stations.
-    let text = two_hosts("").replace("[run]\n", "[run]\nbackend = \"network-code\"\n");
-    let described = TestSystem::new(&text);
-    let output = common::run(&["simulate", "."], described.path(), 2);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("has no stations"), "{said}");
 }
 
 #[test]
@@ -150,4 +144,16 @@ fn a_described_backend_is_that_of_all_verbs() {
     assert_eq!(number(&bounds["flows"][0], "bound_ns"), planned);
     let bridges = results(&["plan", ".", "--backend", "bridges"], system.path(), 0);
     assert_ne!(number(&bridges["channels"][0]["listeners"][0], "bound_ns"), planned);
+    // A simulation has stations, too: modelled messages keep the bounds, and none is lost.
+    let simulate = ["simulate", ".", "--duration", "3s", "--repetitions", "3"];
+    let simulated = results(&simulate, system.path(), 0);
+    for flow in simulated["flows"].as_array().expect("flows") {
+        let listener = &flow["listeners"][0];
+        assert_eq!(listener["verdict"], "kept", "{flow}");
+        assert_eq!(flow["released"], listener["frames"], "{flow}");
+        let most = number(listener, "latency_ns.max");
+        let least = number(listener, "latency_ns.min");
+        assert!(least >= number(listener, "best_ns") && most <= number(listener, "bound_ns"));
+        assert!(most > 450_000, "a message waits for its slot: {flow}");
+    }
 }

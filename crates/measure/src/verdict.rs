@@ -4,9 +4,9 @@
 //! In real time the programs run on a machine whose stalls are not part of the described system,
 //! and the bound covers declared delays only. A latency above the bound is then charged to the
 //! machine, and the channel not judged, if the frame itself went from port to port within the
-//! bound, so that the rest was waiting on a host. An engine that is behind the machine's clock
-//! takes in at once what programs wrote in the meantime; the time from port to port is therefore
-//! allowed the engine's greatest lag on top. Losses are never charged to the machine. What a full
+//! bound, so that the rest was waiting on a host. What programs hand over late comes to the engine
+//! at once with what was sent after it; the time from port to port is therefore allowed the
+//! engine's greatest lag on top. Losses are never charged to the machine. What a full
 //! queue dropped the network had delivered: it breaks no promise, but none is then seen to be kept.
 //! A channel of which one side ran on another machine cannot be judged, nor one of which an end's
 //! clock has stepped, because a fault let it: its latencies are by these clocks. Of other channels

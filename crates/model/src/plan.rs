@@ -1,7 +1,7 @@
 //! The plan's vocabulary: what crate `plan` computes and the engines, the report and the CLI read.
 
 use crate::port::{PortSettings, QUEUES, Selection, TokenBucket};
-use crate::system::{ChannelId, Class, NoiseId, PortId, StreamIndex, System};
+use crate::system::{BEST_EFFORT_QUEUE, ChannelId, Class, NoiseId, PortId, StreamIndex, System};
 use crate::time::Span;
 use crate::units::BitRate;
 use std::collections::HashSet;
@@ -137,6 +137,14 @@ impl ChannelPlan {
     /// Whether bridges reserve for it: it is protected, and no slot of stations carries it.
     pub fn is_reserved(&self) -> bool {
         self.protected && self.slot.is_none()
+    }
+    /// The queue that the frames of a channel of this class wait in; those of stations go first.
+    pub fn queue(&self, class: Class) -> usize {
+        match (self.slot.is_some(), self.protected) {
+            (true, _) => QUEUES - 1,
+            (false, true) => class.queue(),
+            (false, false) => BEST_EFFORT_QUEUE,
+        }
     }
     /// The parameters of its ATS scheduler for a port; none where it has none.
     pub fn scheduler(&self, port: PortId) -> Option<&AtsScheduler> {

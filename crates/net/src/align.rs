@@ -115,7 +115,7 @@ fn flows(system: &System, plan: &Plan) -> Vec<Flow> {
     let mut flows = Vec::new();
     for (at, channel) in system.channels.iter().enumerate() {
         let planned = plan.channel(ChannelId(at as u32));
-        let queue = if planned.protected { channel.class.queue() } else { BEST_EFFORT_QUEUE };
+        let queue = planned.queue(channel.class);
         let octets = channel.frame();
         let ways: Vec<&[PortId]> = planned.paths.iter().map(|path| &path[..]).collect();
         flows.push(Flow::new(system, queue, channel.talker, octets, 1, &ways));

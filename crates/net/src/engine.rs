@@ -154,6 +154,8 @@ pub struct Engine {
     protocols: Option<Box<Protocols>>,
     /// Per channel: the participant that carries it, if one does.
     carriers: Vec<Option<u32>>,
+    /// See [`Options::model_channels`].
+    model_channels: bool,
     /// By token: what goes off by a clock that a protocol steers.
     local_timers: BTreeMap<u64, LocalTimer>,
     /// Per source: when it is looked at next; none at all without protocols.
@@ -236,6 +238,7 @@ impl Engine {
             clocks: Clocks::new(system),
             protocols: None,
             carriers: vec![None; system.channels.len()],
+            model_channels: options.model_channels,
             local_timers: BTreeMap::new(),
             source_looks: Vec::new(),
             metering: Vec::new(),
@@ -307,6 +310,7 @@ impl Engine {
         let channels = self.channels;
         let mut flows = self.probes.observed(&self.routes);
         flows.truncate(self.talkers.len());
+        self.count_carried(&mut flows);
         let streams = flows.split_off(channels);
         Observed {
             duration: self.now - NetTime::ZERO,
@@ -562,6 +566,9 @@ impl Engine {
         let talker = self.routes.flows[flow as usize].talker;
         if self.is_down(talker) || self.waits_for_reservations(flow) {
             return;
+        }
+        if let Some(carrier) = self.carriers.get(flow as usize).copied().flatten() {
+            return self.hand_over(carrier, ChannelId(flow), &[]);
         }
         let frame = self.release(flow, octets, PayloadId::NONE);
         let queued = self.stack_time(flow);

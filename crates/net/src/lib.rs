@@ -195,5 +195,7 @@ pub use participant::{
     join_protocols, join_reservation,
 };
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
-pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};
+pub use simulate::{
+    Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one, simulate_over,
+};
 pub use tap::{FlowRef, Transmission};

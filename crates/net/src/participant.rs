@@ -93,7 +93,8 @@ pub enum Happened<'a> {
     Written {
         /// Which channel.
         channel: ChannelId,
-        /// Its frame, from the destination address to its padding, tagged.
+        /// Its frame, from the destination address to its padding, tagged; empty if it is one that
+        /// the engine models ([`Options::model_channels`](crate::Options::model_channels)).
         octets: &'a [u8],
     },
 }
@@ -148,6 +149,7 @@ pub struct Wants {
     pub(crate) adjustment: Option<ClockAdjustment>,
     pub(crate) reservations: Vec<srp::Change>,
     pub(crate) messages: Vec<CarriedMessage>,
+    pub(crate) lost: Vec<ChannelId>,
 }
 
 impl Wants {
@@ -164,6 +166,11 @@ impl Wants {
     /// Gives a message of a channel to its listener's program.
     pub fn deliver(&mut self, message: CarriedMessage) {
         self.messages.push(message);
+    }
+
+    /// A message of a channel that a program wrote will never be carried.
+    pub fn lose(&mut self, channel: ChannelId) {
+        self.lost.push(channel);
     }
 
     /// Sets the node's clock. The last one counts.

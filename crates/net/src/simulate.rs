@@ -2,6 +2,7 @@
 
 use crate::align;
 use crate::engine::{Engine, Options, Output, Overfull};
+use crate::network_code::{CarryingStation, NetworkCode, NetworkCodeError};
 use crate::participant::join_protocols;
 use crate::random::{Purpose, Stream};
 use crate::tap::Transmission;
@@ -116,9 +117,31 @@ pub fn simulate_one(
     plan: &Plan,
     simulation: &Simulation,
     repetition: u32,
-    mut capture: Option<Capture<'_>>,
+    capture: Option<Capture<'_>>,
     progress: &mut dyn FnMut(NetTime) -> bool,
 ) -> Result<Observed, Overfull> {
+    let seen = simulate_over(&[], (system, plan), simulation, repetition, capture, progress);
+    seen.map_err(|error| match error {
+        NetworkCodeError::Overfull(overfull) => overfull,
+        NetworkCodeError::Setup(_) => unreachable!("there are no stations"),
+    })
+}
+
+/// The same with stations that carry the channels, unless there are none.
+///
+/// # Errors
+/// Also when the network cannot have the stations.
+///
+/// # Panics
+/// As [`simulate_one`].
+pub fn simulate_over(
+    stations: &[CarryingStation],
+    (system, plan): (&System, &Plan),
+    simulation: &Simulation,
+    repetition: u32,
+    mut capture: Option<Capture<'_>>,
+    progress: &mut dyn FnMut(NetTime) -> bool,
+) -> Result<Observed, NetworkCodeError> {
     let mut random = Stream::new(simulation.seed, Purpose::Repetition, repetition as usize);
     let drawn = random.below(u64::MAX);
     let system = with_phases(system, plan, simulation, repetition, &mut random);
@@ -133,7 +156,14 @@ pub fn simulate_one(
         model_channels: true,
     };
     let mut engine = Engine::new(&system, plan, options);
-    join_protocols(&mut engine, &system, plan, options.seed, end);
+    let last = match stations {
+        [] => {
+            join_protocols(&mut engine, &system, plan, options.seed, end);
+            end + DRAIN_LIMIT
+        }
+        _ => NetworkCode::carry(&mut engine, &system, plan, stations, (options.seed, end))
+            .map_err(NetworkCodeError::Setup)?,
+    };
     if simulation.phases == Phases::Aligned && !drawn.is_multiple_of(4) {
         engine.meet_best_effort();
     }
@@ -142,10 +172,10 @@ pub fn simulate_one(
     }
     let step = Span::from_ns(simulation.duration.as_ns() / 100).clamp(Span::from_us(1), LOOK_MAX);
     let mut go_on = true;
-    while go_on && engine.next_event().is_some_and(|next| next <= end + DRAIN_LIMIT) {
+    while go_on && engine.next_event().is_some_and(|next| next <= last) {
         let next = engine.next_event().unwrap_or(end);
         match engine.advance(next.max(engine.now() + step)) {
-            Some(Output::Overfull(overfull)) => return Err(overfull),
+            Some(Output::Overfull(full)) => return Err(NetworkCodeError::Overfull(full)),
             output => debug_assert!(output.is_none(), "nobody is told anything in a simulation"),
         }
         if let Some(capture) = &mut capture {

@@ -48,7 +48,8 @@ pub fn everything() -> BTreeSet<String> {
     let stages = ProtocolState::ALL.iter().map(|stage| format!("stage {}", name(stage)));
     let faults = FAULTS.iter().map(|fault| format!("fault {fault}"));
     let mechanisms = MECHANISMS.iter().chain(&ONCE).map(|(table, key)| format!("{table} {key}"));
-    let words = ["a scenario", "unprotected", "two programs on a host", "several threads"];
+    let words =
+        ["a scenario", "unprotected", "stations", "two programs on a host", "several threads"];
     let words = words.into_iter().map(str::to_owned);
     steps.chain(misdeeds).chain(stages).chain(faults).chain(mechanisms).chain(words).collect()
 }
@@ -75,6 +76,8 @@ pub fn drawn(system: &DrawnSystem) -> BTreeSet<String> {
     }
     found.extend(system.scenario.iter().map(|_| "a scenario".to_owned()));
     found.extend(system.unprotected.then(|| "unprotected".to_owned()));
+    let backend = system.description.root.get("run").map(|run| &run["backend"]);
+    found.extend(backend.is_some_and(|it| it == "network-code").then(|| "stations".to_owned()));
     let tables = |key: &str| system.description.list(key);
     let faults = FAULTS.iter().filter(|key| tables("fault").iter().any(|f| !f[**key].is_null()));
     found.extend(faults.map(|fault| format!("fault {fault}")));

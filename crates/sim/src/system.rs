@@ -24,6 +24,9 @@ pub const STARTER: &str = "actor";
 /// may need, or, where one says nothing on purpose, not for long.
 const PATIENCE_S: [u64; 2] = [30, 3];
 
+/// How many systems of a hundred have stations that carry their channels.
+const STATIONS: u64 = 15;
+
 /// Everything that is drawn of a seed.
 #[derive(Clone, Debug)]
 pub struct DrawnSystem {
@@ -110,12 +113,16 @@ impl DrawnSystem {
         let mut dice = Dice::new(seed ^ 0x5151_7e5a_0b5e_55ed);
         let mut description = without_programs(schema, seed);
         tame(&mut description, &mut dice);
+        let stations = Dice::new(seed ^ 0x5354_4154_494f_4e53).chance(STATIONS);
+        if stations {
+            have_stations(&mut description);
+        }
         let longer = dice.one(&[1, 1, 2, 4]);
         let duration_ns = Settings::of(&description, seed, 1).duration_ns.max(1_000) * longer;
         let scenarios = description.list("scenario");
         let scenario = scenarios.first().and_then(|s| s["name"].as_str()).map(str::to_owned);
         let scenario = scenario.filter(|_| dice.chance(40));
-        let unprotected = dice.chance(8);
+        let unprotected = dice.chance(8) && !stations;
         let actors = scripts::actors(&description, duration_ns, &mut dice);
         introduce(&mut description, &actors, &mut dice);
         Self { seed, description, actors, duration_ns, scenario, unprotected }
@@ -213,6 +220,36 @@ impl DrawnSystem {
                 &format!("\n# {}.{} on {}\n{body}", actor.name, crate::actor::SCRIPT, actor.host);
         }
         text
+    }
+}
+
+/// Lets stations carry the channels, and takes out what they do not carry. A network may still be
+/// none of theirs.
+fn have_stations(description: &mut Description) {
+    let root = &mut description.root;
+    root.remove("stream");
+    root.remove("tcp");
+    let mut runs: Vec<&mut Map<String, Value>> = Vec::new();
+    let of_channel = ["burst_messages", "disjoint_paths", "paths", "history"];
+    for (key, table) in root.iter_mut() {
+        match (key.as_str(), table) {
+            ("run", Value::Object(run)) => runs.push(run),
+            ("scenario", Value::Array(all)) => {
+                runs.extend(all.iter_mut().filter_map(Value::as_object_mut));
+            }
+            ("fault", Value::Array(all)) => all.retain(|fault| fault["babble"].is_null()),
+            ("channel", Value::Array(all)) => {
+                for channel in all.iter_mut().filter_map(Value::as_object_mut) {
+                    of_channel.iter().for_each(|key| drop(channel.remove(*key)));
+                }
+            }
+            _ => {}
+        }
+    }
+    for run in runs {
+        run.remove("protected");
+        run.remove("reservation");
+        run.insert("backend".into(), json!("network-code"));
     }
 }
 

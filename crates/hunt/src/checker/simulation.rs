@@ -93,7 +93,8 @@ impl Check<'_> {
             let early = listener["best_ns"].as_i64().is_some_and(|best| least < best);
             let missed = flow["deadline_ns"].as_i64().is_some_and(|deadline| most > deadline);
             let verdict = &listener["verdict"];
-            let excused = babbles || self.steps() && verdict == "not judged";
+            let withheld = self.steps() || self.lacks_reservations();
+            let excused = babbles || withheld && verdict == "not judged";
             if exceeded && !excused {
                 self.broken(report, format!("{place} took {most} ns of {bound:?}"));
             }
@@ -203,6 +204,13 @@ impl Check<'_> {
     /// Whether some clock may be what no plan counts with: a fault lets it step, or gPTP keeps it.
     fn steps(&self) -> bool {
         ["clock_step_ns = ", "in_run = true"].iter().any(|k| self.description.contains(k))
+    }
+
+    /// Whether some channel did not have its reservation by protocol.
+    fn lacks_reservations(&self) -> bool {
+        let channels = self.document["reservations"]["channels"].as_array();
+        channels
+            .is_some_and(|all| all.iter().any(|one| one["complete"] != true || one["lost"] != 0))
     }
 
     /// Whether some fault makes the stream babble.

@@ -118,6 +118,13 @@ impl Draft<'_> {
             let reservation = self.dice.one(&["plan", "srp"]);
             run.insert("reservation".into(), json!(reservation));
         }
+        if self.chance(4) {
+            let backend = self.dice.one(&["bridges", "network-code"]);
+            if backend == "network-code" {
+                run.insert("protected".into(), json!(true));
+            }
+            run.insert("backend".into(), json!(backend));
+        }
         self.maybe_bool(run, "noise");
         self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));
     }

@@ -8,7 +8,7 @@ use crate::result::Verdict;
 use crate::stepped::Reach;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
 use onbeat_model::plan::{Backlog, Bound, Plan};
-use onbeat_model::system::{BEST_EFFORT_QUEUE, Class, NodeId, PortId, System};
+use onbeat_model::system::{Class, NodeId, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -375,8 +375,8 @@ pub fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
     let channels = channels.map(|(number, (channel, planned))| Described {
         name: &channel.name,
         kind: FlowKind::Channel,
-        class: planned.protected.then_some(channel.class),
-        queue: if planned.protected { channel.class.queue() } else { BEST_EFFORT_QUEUE } as u8,
+        class: planned.is_reserved().then_some(channel.class),
+        queue: planned.queue(channel.class) as u8,
         talker: channel.talker,
         listeners: &channel.listeners,
         bounds: (0..channel.listeners.len()).map(|at| planned.bounds.get(at)).collect(),

@@ -7,8 +7,9 @@ use crate::participant::{
     CarriedMessage, ClockAdjustment, Happened, Joining, Member, Moment, NOBODY, Outgoing,
     Participant, Protocols, TOKEN, Wants, token_of, with_token,
 };
+use crate::payload::PayloadId;
 use crate::route::{NextHop, Receiver};
-use onbeat_model::observed::ClockObserved;
+use onbeat_model::observed::{ClockObserved, FlowObserved, Loss};
 use onbeat_model::system::{ChannelId, NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
@@ -232,12 +233,16 @@ impl Engine {
         }
         at.due = next;
         let node = at.node;
-        let Wants { frames, adjustment, reservations, messages } = std::mem::take(wants);
+        let Wants { frames, adjustment, reservations, messages, lost } = std::mem::take(wants);
         for frame in frames {
             self.emit(&mut protocols, member, frame);
         }
         self.protocols = Some(protocols);
         messages.into_iter().for_each(|message| self.bring(message));
+        for channel in lost {
+            let root = self.routes.flows[channel.index()].root;
+            self.probes.lose(&self.routes, root, Loss::Overflowed);
+        }
         if let Some(adjustment) = adjustment {
             self.adjust_clock(node, adjustment);
         }
@@ -261,17 +266,33 @@ impl Engine {
         let next = &mut self.sequences[message.channel.index()];
         let sequence = *next;
         *next = next.wrapping_add(1);
-        let frame = Frame {
-            released: message.written,
-            hop: flow.root,
-            payload: self.payloads.hold(&message.octets),
-            sequence,
-            octets: message.octets.len() as u16,
+        let payload = match self.model_channels {
+            true => PayloadId::NONE,
+            false => self.payloads.hold(&message.octets),
         };
+        let octets = message.octets.len() as u16;
+        let frame = Frame { released: message.written, hop: flow.root, payload, sequence, octets };
         let at = self.now + message.after.max(Span::ZERO);
+        if self.model_channels {
+            return self.probes.receive(&self.routes, end as u32, &frame, at);
+        }
         let (at, head) = self.listeners[end].push(at, (frame, message.arrived));
         if head {
             self.events.push(at, Kind::Deliver, end as u32);
+        }
+    }
+
+    /// What is lost of channels that participants carry: what has neither come nor was given up at
+    /// the talker was lost on the way, or is there still.
+    pub(super) fn count_carried(&self, flows: &mut [FlowObserved]) {
+        let carried = flows.iter_mut().zip(&self.carriers).filter(|(_, by)| by.is_some());
+        for (flow, _) in carried {
+            for listener in &mut flow.listeners {
+                let gone = listener.frames + listener.lost.total();
+                let missing = flow.released.saturating_sub(gone);
+                listener.lost.faulted += missing;
+                flow.faulted += missing;
+            }
         }
     }
 

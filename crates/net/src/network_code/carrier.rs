@@ -2,10 +2,66 @@
 //! buffers to programs.
 
 use super::setup::{ChannelEnd, StationChannel};
-use onbeat_model::system::ChannelId;
-use onbeat_model::time::NetTime;
+use onbeat_model::system::{ChannelId, NodeKind, System};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::MacAddress;
 use onbeat_runtime::network_code::channel::{IncomingMessages, OutgoingMessage, OutgoingMessages};
 use onbeat_runtime::network_code::instruction::BufferId;
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{Header, MAX_FRAME, emit};
+
+impl CarriedTalker {
+    /// The frame of a message that no program has written, and that is like no other.
+    fn model(&mut self) -> Vec<u8> {
+        let ChannelParameters { destination, source, stream_id, vlan, pcp, .. } =
+            self.of.parameters;
+        self.modelled = self.modelled.wrapping_add(1);
+        let header = Header {
+            destination,
+            source,
+            vlan,
+            pcp,
+            r_tag: None,
+            number: self.modelled as u16,
+            instance: 1,
+            uncertain: false,
+            stream_id,
+            timestamp: self.modelled,
+            meeting: 0,
+        };
+        let data = vec![0; self.of.parameters.stream_data_length().get() as usize];
+        let mut frame = vec![0; MAX_FRAME];
+        let length = emit(&header, &data, &mut frame);
+        frame.truncate(length);
+        frame
+    }
+}
+
+/// What frames of a channel have that is modelled.
+pub(super) fn parameters(system: &System, id: ChannelId) -> ChannelParameters {
+    let channel = system.channel(id);
+    let source = match &system.node(channel.talker).kind {
+        NodeKind::Host(host) => host.mac,
+        NodeKind::Bridge(_) => MacAddress::default(),
+    };
+    ChannelParameters {
+        destination: channel.destination,
+        source,
+        stream_id: channel.stream_id,
+        vlan: channel.vlan,
+        pcp: channel.pcp,
+        replicated: false,
+        size: channel.size,
+        integrity: channel.integrity,
+        talker_address: None,
+        interval: channel.interval,
+        launch: None,
+        tolerance: channel.tolerance(),
+        fixed_delay: channel.fixed_delay,
+        clock_error: Span::ZERO,
+        epoch: 0,
+    }
+}
 
 /// The channels of a station.
 #[derive(Debug, Default)]
@@ -19,6 +75,8 @@ struct CarriedTalker {
     of: StationChannel,
     /// Each with when it was written.
     messages: OutgoingMessages<NetTime>,
+    /// How many the engine has modelled.
+    modelled: u32,
 }
 
 #[derive(Debug)]
@@ -44,7 +102,7 @@ impl Carrier {
             match of.end {
                 ChannelEnd::Talker => {
                     let messages = OutgoingMessages::new(&of.parameters);
-                    carrier.talkers.push(CarriedTalker { of, messages });
+                    carrier.talkers.push(CarriedTalker { of, messages, modelled: 0 });
                 }
                 ChannelEnd::Listener(listener) => {
                     let messages = IncomingMessages::new(of.parameters);
@@ -78,7 +136,8 @@ impl Carrier {
         let Some(talker) = self.talkers.iter_mut().find(|it| it.of.channel == channel) else {
             return (None, true);
         };
-        match talker.messages.write(octets, now) {
+        let modelled = octets.is_empty().then(|| talker.model());
+        match talker.messages.write(modelled.as_deref().unwrap_or(octets), now) {
             Some(OutgoingMessage::InBuffer) => {
                 (Some((talker.of.buffer, talker.messages.words())), false)
             }

@@ -231,7 +231,13 @@ impl StationHost {
     }
 
     /// A program writes a message of a channel.
-    fn write(&mut self, now: NetTime, channel: ChannelId, octets: &[u8], books: &mut Books) {
+    fn write(
+        &mut self,
+        now: NetTime,
+        (channel, octets): (ChannelId, &[u8]),
+        wants: &mut Wants,
+        books: &mut Books,
+    ) {
         let mut is_lost = true;
         if let Some(running) = &mut self.running {
             let (into, loses) = self.carrier.write(now, channel, octets);
@@ -240,7 +246,10 @@ impl StationHost {
                 running.write(&self.station, running.cycles.next_from(now), buffer, words);
             }
         }
-        books.station(self.station.number).unsent += u64::from(is_lost);
+        if is_lost {
+            books.station(self.station.number).unsent += 1;
+            wants.lose(channel);
+        }
     }
 
     /// The run is over for it, and its log complete.
@@ -284,7 +293,7 @@ impl Participant for StationHost {
             }
         }
         if let Happened::Written { channel, octets } = happened {
-            self.write(now, channel, octets, &mut books);
+            self.write(now, (channel, octets), wants, &mut books);
         }
         if runs {
             self.act(now, wants, &mut books);

@@ -39,14 +39,14 @@ pub use books::{
     StationObserved,
 };
 pub use log::{StationContent, StationFrameSent, StationInput, StationLog};
-pub use setup::{ChannelEnd, SetupError, StationChannel, StationSetup};
+pub use setup::{CarryingStation, ChannelEnd, SetupError, StationChannel, StationSetup, explain};
 
 use self::books::SharedBooks;
 use self::host::StationHost;
 use crate::engine::{Engine, Options, Output, Overfull};
 use crate::participant::join_with;
 use crate::simulate::DRAIN_LIMIT;
-use onbeat_model::plan::Plan;
+use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::system::{NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
 
@@ -109,6 +109,31 @@ impl NetworkCode {
         Ok(Self { books, end, hop })
     }
 
+    /// Lets stations carry the channels that an engine models, up to when the last message that is
+    /// written before an instant is there by its bound. When that is over, with some time for
+    /// frames that are late.
+    pub(crate) fn carry(
+        engine: &mut Engine,
+        system: &System,
+        plan: &Plan,
+        stations: &[CarryingStation],
+        (seed, end): (u64, NetTime),
+    ) -> Result<NetTime, Vec<SetupError>> {
+        let worst = plan.channels.iter().filter_map(ChannelPlan::bound).max().unwrap_or_default();
+        let duration = end - NetTime::ZERO + worst + QUIET;
+        let parameters = |channel| carrier::parameters(system, channel);
+        let setups = stations.iter().map(|station| station.setup(system, &parameters)).collect();
+        let settings = NetworkCodeSettings {
+            seed,
+            start_within: Span::ZERO,
+            rounds: None,
+            duration,
+            logs: false,
+        };
+        Self::join(engine, system, plan, setups, &settings)?;
+        Ok(NetTime::ZERO + duration + QUIET)
+    }
+
     /// Has the stations run up to the end, and what is in flight then arrive. `progress` is told
     /// the time now and then, and says whether to continue.
     ///
@@ -168,6 +193,16 @@ pub enum NetworkCodeError {
     Setup(Vec<SetupError>),
     /// More frames wait than an engine keeps.
     Overfull(Overfull),
+}
+
+impl NetworkCodeError {
+    /// What a user is told, with names of a system.
+    pub fn explain(&self, system: &System) -> String {
+        match self {
+            Self::Setup(errors) => explain(errors),
+            Self::Overfull(overfull) => overfull.explain(system),
+        }
+    }
 }
 
 /// Simulates stations, with the traffic and the faults of a system.

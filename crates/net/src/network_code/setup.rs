@@ -1,7 +1,7 @@
 //! Which stations there are, and why a network cannot have them.
 
 use super::NetworkCodeSettings;
-use super::application::Application;
+use super::application::{Application, NoApplication};
 use super::books::{Books, SharedBooks, StationObserved};
 use super::carrier::Carrier;
 use super::host::{StationHost, StationOnNode};
@@ -43,6 +43,36 @@ impl StationSetup {
     /// A station that carries no channel.
     pub fn new(program: StationProgram, application: impl Application + 'static) -> Self {
         Self { program, application: Box::new(application), channels: Vec::new() }
+    }
+}
+
+/// A host's station that carries channels of its programs, and does nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CarryingStation {
+    /// Its program, which names the host.
+    pub program: StationProgram,
+    /// Every channel of which the host has an end, and the buffer of that end.
+    pub channels: Vec<(ChannelId, BufferId)>,
+}
+
+impl CarryingStation {
+    /// The station in a system whose channels have these parameters.
+    pub fn setup(
+        &self,
+        system: &System,
+        parameters: &dyn Fn(ChannelId) -> ChannelParameters,
+    ) -> StationSetup {
+        let channel = |(channel, buffer): &(ChannelId, BufferId)| {
+            let is_its = |node: &NodeId| system.node(*node).name == self.program.station;
+            let end = match system.channel(*channel).listeners.iter().position(is_its) {
+                Some(listener) => ChannelEnd::Listener(listener),
+                None => ChannelEnd::Talker,
+            };
+            let parameters = parameters(*channel);
+            StationChannel { channel: *channel, end, buffer: *buffer, parameters }
+        };
+        let channels = self.channels.iter().map(channel).collect();
+        StationSetup { channels, ..StationSetup::new(self.program.clone(), NoApplication) }
     }
 }
 
@@ -117,6 +147,12 @@ pub enum SetupError {
     /// A port interrupts frames of the highest class.
     #[error("port {0} may interrupt frames of traffic class {TRAFFIC_CLASS}, which stations send")]
     Preemptable(String),
+}
+
+/// What a user is told of all of them.
+pub fn explain(errors: &[SetupError]) -> String {
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    format!("the network cannot have these stations: {}", errors.join("; "))
 }
 
 /// What takes part: hosts with programs, and all bridges.

@@ -38,12 +38,9 @@ use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
-use onbeat_model::system::{
-    ChannelId, Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind,
-};
+use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_runtime::network_code::instruction::BufferId;
-use onbeat_runtime::network_code::program::StationProgram;
+use onbeat_net::network_code::{CarryingStation, SetupError as StationError};
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -74,15 +71,6 @@ pub struct ProposedPriority {
     pub task: String,
     /// 1 to 99.
     pub priority: u8,
-}
-
-/// A host's station of Network Code, which carries channels of its programs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CarryingStation {
-    /// Its program, which names the host.
-    pub program: StationProgram,
-    /// Every channel of which the host has an end, and the buffer of that end.
-    pub channels: Vec<(ChannelId, BufferId)>,
 }
 
 /// How to run.
@@ -137,8 +125,8 @@ pub enum NoRun {
     #[error(transparent)]
     Network(#[from] NoNetwork),
     /// The network cannot have the stations.
-    #[error("{}", stations_of(.0))]
-    Stations(Vec<onbeat_net::network_code::SetupError>),
+    #[error("{}", onbeat_net::network_code::explain(.0))]
+    Stations(Vec<StationError>),
     /// An end on a host without programs cannot be played.
     #[error("an endpoint on host `{host}`, which has no programs: {error}")]
     SyntheticOnKernel {
@@ -147,11 +135,6 @@ pub enum NoRun {
         /// Why not.
         error: SetupError,
     },
-}
-
-fn stations_of(errors: &[onbeat_net::network_code::SetupError]) -> String {
-    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    format!("the network cannot have these stations: {}", errors.join("; "))
 }
 
 /// Runs a system: starts its programs, joins them to the engine, and gathers what they recorded.

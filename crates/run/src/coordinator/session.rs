@@ -9,7 +9,7 @@ use crate::coordinator::synthetic_on_kernel::SyntheticOnKernel;
 use crate::coordinator::table::{EndpointId, ProgramId, Table, ThreadId};
 use crate::coordinator::told::Told;
 use crate::coordinator::wakeup::Wakeup;
-use crate::coordinator::{CarryingStation, NoRun, RunOptions};
+use crate::coordinator::{NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
@@ -28,11 +28,8 @@ use onbeat_model::system::{
 };
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, frame};
-use onbeat_net::network_code::{
-    ChannelEnd, NetworkCode, NetworkCodeSettings, NoApplication, StationChannel, StationSetup,
-};
+use onbeat_net::network_code::{NetworkCode, NetworkCodeSettings};
 use onbeat_net::{Engine, Options, Overfull};
-use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::Frame;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -268,7 +265,9 @@ impl<'a> Session<'a> {
             join(&mut self.engine, system, plan, settings.seed, self.write_until);
             return Ok(());
         }
-        let stations = self.options.stations.iter().map(|station| self.station(station)).collect();
+        let parameters = |channel| self.parameters(channel);
+        let stations = self.options.stations.iter();
+        let stations = stations.map(|station| station.setup(system, &parameters)).collect();
         let settings = NetworkCodeSettings {
             seed: settings.seed,
             start_within: Span::ZERO,
@@ -279,22 +278,6 @@ impl<'a> Session<'a> {
         let joined = NetworkCode::join(&mut self.engine, system, plan, stations, &settings);
         self.stations = Some(joined.map_err(NoRun::Stations)?);
         Ok(())
-    }
-
-    /// A station with the ends of channels that it carries.
-    fn station(&self, station: &CarryingStation) -> StationSetup {
-        let channel = |(channel, buffer): &(ChannelId, BufferId)| {
-            let declared = self.system.channel(*channel);
-            let is_its = |node: &NodeId| self.system.node(*node).name == station.program.station;
-            let end = match declared.listeners.iter().position(is_its) {
-                Some(listener) => ChannelEnd::Listener(listener),
-                None => ChannelEnd::Talker,
-            };
-            let parameters = self.parameters(*channel);
-            StationChannel { channel: *channel, end, buffer: *buffer, parameters }
-        };
-        let channels = station.channels.iter().map(channel).collect();
-        StationSetup { channels, ..StationSetup::new(station.program.clone(), NoApplication) }
     }
 
     fn owners_of(&self, channel: usize) -> Vec<Owner> {

@@ -154,8 +154,18 @@ impl Case<'_> {
         let plain = host.is_some_and(|host| host["clock"].is_null()) && !self.clocks_jump();
         let has_program = self.system.description.list("program").iter();
         let mut has_program = has_program.into_iter().filter(|p| p["host"] == *channel.talker);
+        // By protocol nothing is sent before there are reservations, and a scheduled channel
+        // begins when its plan says.
+        let mut tables = self.system.description.list("channel").iter();
+        let begins_late = !self.run["reservations"].is_null()
+            || tables.any(|it| it["name"] == *channel.name && it["class"] == "scheduled");
         let synchronised = self.system.description.root.contains_key("synchronisation");
-        if !plain || synchronised || has_program.next().is_some() || !self.is_complete() {
+        if !plain
+            || begins_late
+            || synchronised
+            || has_program.next().is_some()
+            || !self.is_complete()
+        {
             return;
         }
         let [duration, phase, interval] =
