@@ -610,6 +610,7 @@ fn without_traffic(system: &System) -> System {
         streams: Vec::new(),
         faults: system.faults.clone(),
         chains: Vec::new(),
+        alternatives: Vec::new(),
         run: system.run,
         scenarios: system.scenarios.clone(),
         references: Vec::new(),
@@ -621,6 +622,12 @@ fn remove_channel(system: &mut System, channel: usize) {
     system.channels.remove(channel);
     let lower = |id: &mut ChannelId| id.0 -= u32::from(id.index() > channel);
     system.chains.iter_mut().flat_map(|chain| &mut chain.channels).for_each(lower);
+    // Those of its slot, if it has one with others, have slots of their own then.
+    system.alternatives.retain(|it| !it.is_about(ChannelId(channel as u32)));
+    for it in &mut system.alternatives {
+        lower(&mut it.mode);
+        it.channels.iter_mut().for_each(|alternative| lower(&mut alternative.channel));
+    }
     for reference in &mut system.references {
         if let Subject::Channel(id) = &mut reference.of {
             lower(id);

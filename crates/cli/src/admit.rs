@@ -53,7 +53,8 @@ pub(crate) fn admit(source: &Source, kept: Option<&PlanDocument>) -> anyhow::Res
 
 /// A system with some of its channels, in any order, and what is about these only.
 fn with_channels(whole: &System, channels: Vec<Channel>) -> System {
-    let mut system = System { channels, ..whole.clone() };
+    // Bridges know no alternatives.
+    let mut system = System { channels, alternatives: Vec::new(), ..whole.clone() };
     let now = |id| system.channel_named(&whole.channel(id).name);
     let mut chains = whole.chains.clone();
     chains.retain_mut(|chain| match chain.channels.iter().map(|id| now(*id)).collect() {

@@ -6,6 +6,7 @@
 //! `faults`, `programs`, `rest`). A key that is wrong is reported once and then left out; what
 //! follows only from that is not reported.
 
+mod alternatives;
 mod at;
 mod channels;
 mod devices;
@@ -118,6 +119,7 @@ fn check(
     let noise = rest::noise(&tables.noise, &nodes, sink);
     let tcp = tcp::check(&tables.tcp, &nodes, &channels, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);
+    let alternatives = alternatives::check(&tables.alternatives, &channels, sink);
     let (run, scenarios) = rest::runs(tables.run.as_ref(), &tables.scenarios, sink);
     let subjects = references::Subjects {
         channels: &channels,
@@ -142,6 +144,7 @@ fn check(
         streams: streams.list,
         faults,
         chains,
+        alternatives,
         run,
         scenarios: scenarios.list,
         references,

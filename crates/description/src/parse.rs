@@ -61,6 +61,7 @@ pub(super) struct Tables {
     pub(super) noise: Vec<Entry<raw::Noise>>,
     pub(super) tcp: Vec<Entry<raw::Tcp>>,
     pub(super) chains: Vec<Entry<raw::Chain>>,
+    pub(super) alternatives: Vec<Entry<raw::Alternatives>>,
     pub(super) references: Vec<Entry<raw::Reference>>,
 }
 
@@ -86,6 +87,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     let noise = groups.many(&mut root, "noise", sink);
     let tcp = groups.many(&mut root, "tcp", sink);
     let chains = groups.many(&mut root, "chain", sink);
+    let alternatives = many(&mut root, "alternatives", limits::LIST, sink);
     let references = many(&mut root, "reference", limits::SCENARIOS, sink);
     let head = recover(root, 0..0, sink);
     Some(Tables {
@@ -105,6 +107,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
         noise,
         tcp,
         chains,
+        alternatives,
         references,
     })
 }

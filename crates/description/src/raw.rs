@@ -89,6 +89,8 @@ pub(super) struct File {
     tcp: Option<Vec<Tcp>>,
     /// Deadlines over several channels.
     chain: Option<Vec<Chain>>,
+    /// Channels that share slots of stations.
+    alternatives: Option<Vec<Alternatives>>,
     /// Published figures.
     reference: Option<Vec<Reference>>,
 }
@@ -820,6 +822,30 @@ pub(super) struct Chain {
     /// show it, in microseconds.
     #[schemars(range(min = 1, max = MONTH_US))]
     pub(super) reaction_us: Option<At<i64>>,
+}
+
+/// Channels that share one slot of stations of Network Code: a word of a message says which of them
+/// sends. Other backends ignore the table.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Alternatives {
+    /// Unique among alternatives: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// The channel whose message decides. The talkers of all alternatives listen to it.
+    #[schemars(required)]
+    pub(super) mode: Option<At<String>>,
+    /// Where in that message an unsigned 32-bit word begins, its most significant octet first: a
+    /// multiple of 4.
+    #[schemars(required)]
+    #[schemars(range(min = 0, max = limits::ALTERNATIVES_OFFSET))]
+    pub(super) offset_octets: Option<At<i64>>,
+    /// Channels that share the slot, at least two.
+    #[schemars(required)]
+    pub(super) channels: Option<At<Vec<At<String>>>>,
+    /// For each channel the value of the word with which it sends, 0 to 8,388,607; none twice.
+    #[schemars(required)]
+    pub(super) values: Option<At<Vec<At<i64>>>>,
 }
 
 /// Published figures to stand beside the measured ones.

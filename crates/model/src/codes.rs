@@ -161,6 +161,10 @@ areas! {
         GROUP = "OB1074", "an invalid group";
         /// A text in a group that cannot be computed.
         GROUP_TEXT = "OB1075", "a text of a group cannot be computed";
+        /// Alternatives that are none.
+        ALTERNATIVES = "OB1076", "invalid alternatives";
+        /// A talker of an alternative that does not receive the mode.
+        MODE = "OB1077", "a talker of an alternative does not receive the mode";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.

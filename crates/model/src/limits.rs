@@ -115,3 +115,9 @@ pub const PROCESSES: i64 = 1 << 22;
 pub const CORE: i64 = 1_023;
 /// Values that a fifochannel has room for which realises an abstract channel.
 pub const FIFO_VALUES: i64 = crate::binding::FIFO_VALUES_MAX as i64;
+/// Where in a message of a mode the word begins that chooses among alternatives: a guard of a
+/// station looks at the first 256 words of a buffer, of which 6 are before the message.
+pub const ALTERNATIVES_OFFSET: i64 = 996;
+/// Values by which alternatives are chosen: what a guard of a station compares a word with, as a
+/// positive number.
+pub const ALTERNATIVES_VALUE: i64 = (1 << 23) - 1;

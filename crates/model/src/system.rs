@@ -95,6 +95,8 @@ pub struct System {
     pub faults: Vec<Fault>,
     /// End-to-end deadlines over several channels.
     pub chains: Vec<Chain>,
+    /// Channels that share slots of stations.
+    pub alternatives: Vec<Alternatives>,
     /// How to run when nothing else is asked for.
     pub run: RunSettings,
     /// Named variations of [`System::run`].
@@ -135,6 +137,7 @@ impl System {
             streams: Vec::new(),
             faults: Vec::new(),
             chains: Vec::new(),
+            alternatives: Vec::new(),
             run,
             scenarios: Vec::new(),
             references: Vec::new(),
@@ -187,6 +190,7 @@ impl System {
         self.streams.iter_mut().for_each(|it| change(&mut it.origin));
         self.faults.iter_mut().for_each(|it| change(&mut it.origin));
         self.chains.iter_mut().for_each(|it| change(&mut it.origin));
+        self.alternatives.iter_mut().for_each(|it| change(&mut it.origin));
     }
     /// Whether some fault lets a stream babble.
     pub fn babbles(&self, stream: StreamIndex) -> bool {
@@ -624,6 +628,38 @@ pub struct Chain {
     pub reaction: Option<Span>,
     /// Where the description says so.
     pub origin: Origin,
+}
+
+/// Channels that share one slot of stations of Network Code: at most one of them sends in a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternatives {
+    /// Unique.
+    pub name: String,
+    /// The channel whose message decides. Talkers of alternatives are listeners of it.
+    pub mode: ChannelId,
+    /// Where in that message the word begins that decides, an unsigned number with its most
+    /// significant octet first; a multiple of 4.
+    pub offset: Octets,
+    /// At least two, none twice and none in two tables, with different values.
+    pub channels: Vec<AlternativeChannel>,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+impl Alternatives {
+    /// Whether a channel is its mode or one of its alternatives.
+    pub fn is_about(&self, channel: ChannelId) -> bool {
+        self.mode == channel || self.channels.iter().any(|it| it.channel == channel)
+    }
+}
+
+/// One of several alternatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlternativeChannel {
+    /// The channel.
+    pub channel: ChannelId,
+    /// It sends only if the word has this value.
+    pub value: u32,
 }
 
 /// Clocks that gPTP (IEEE 802.1AS) keeps together: those of all nodes without a described error.

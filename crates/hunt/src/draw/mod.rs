@@ -89,6 +89,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.sporadic();
     draft.open_classes();
     draft.replicate();
+    draft.alternatives();
     draft.into_description(seed)
 }
 
@@ -108,6 +109,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.sporadic();
     draft.open_classes();
     draft.replicate();
+    draft.alternatives();
     draft.into_description(seed)
 }
 

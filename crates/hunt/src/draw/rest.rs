@@ -157,6 +157,49 @@ impl Draft<'_> {
         }
     }
 
+    /// Channels whose talkers listen to another one.
+    pub(super) fn alternatives(&mut self) {
+        let channels: Vec<Value> =
+            self.root.get("channel").and_then(Value::as_array).cloned().unwrap_or_default();
+        if !self.chance(40) {
+            return;
+        }
+        let mut free: Vec<usize> = (0..channels.len()).collect();
+        for number in 0..self.dice.between(1, 2) {
+            let with_others = |mode: &usize| {
+                let heard = channels[*mode]["listeners"].as_array().cloned().unwrap_or_default();
+                let others = free.iter().copied().filter(|of| of != mode);
+                let others: Vec<usize> =
+                    others.filter(|of| heard.contains(&channels[*of]["talker"])).collect();
+                let has_word = channels[*mode]["size_octets"].as_i64().is_some_and(|it| it >= 4);
+                (others.len() > 1 && has_word).then_some((*mode, others))
+            };
+            let possible: Vec<_> = free.iter().filter_map(with_others).collect();
+            if possible.is_empty() {
+                return;
+            }
+            let (mode, mut others) = self.dice.one(&possible);
+            others.truncate(self.dice.between(2, 4) as usize);
+            let first = self.dice.between(0, 100);
+            let values = (0..others.len() as i64).map(|at| first + at).collect::<Vec<_>>();
+            let name = |at: &usize| channels[*at]["name"].clone();
+            let words = channels[mode]["size_octets"].as_i64().unwrap_or(4) / 4;
+            let offset = 4 * self.dice.between(0, words.min(250) - 1);
+            let offset = self.number("Alternatives.offset_octets", offset);
+            self.push(
+                "alternatives",
+                table(json!({
+                    "name": format!("s{number}"),
+                    "mode": name(&mode),
+                    "offset_octets": offset,
+                    "channels": others.iter().map(name).collect::<Vec<_>>(),
+                    "values": values,
+                })),
+            );
+            free.retain(|at| *at != mode && !others.contains(at));
+        }
+    }
+
     pub(super) fn references(&mut self) {
         let scenarios = self.root.get("scenario").and_then(Value::as_array).map_or(0, Vec::len);
         let count = |of: &str| self.root.get(of).and_then(Value::as_array).map_or(0, Vec::len);
