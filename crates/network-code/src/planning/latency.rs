@@ -21,7 +21,7 @@ pub(super) fn slots(
         let sender = bus.senders[channel];
         let create = bus.offset(sender, slot.start) - CREATE_LEAD;
         let receipts = bus.listeners[channel].iter().map(|listener| {
-            let receive = receives(&timetables[*listener], channel);
+            let receive = receives(bus, &timetables[*listener], channel);
             let bound = bound(bus, schedule, channel, *listener, create, receive);
             BusReceipt { listener: *listener, receive: receive.map(cycles), bound }
         });
@@ -35,6 +35,7 @@ pub(super) fn slots(
             start: cycles(slot.start),
             end: cycles(slot.end),
             create: cycles(create),
+            shared: bus.shared_by(channel),
             receipts: receipts.collect(),
         }
     };
@@ -48,9 +49,13 @@ pub(super) fn message(channel: usize) -> MessageId {
 }
 
 /// When a station receives a channel: in the round where that is earliest, and where it is latest.
-fn receives(timetable: &Timetable, channel: usize) -> [i64; 2] {
+fn receives(bus: &Bus<'_>, timetable: &Timetable, channel: usize) -> [i64; 2] {
     let actions = timetable.rounds.iter().flat_map(|round| &round.actions);
-    let own = actions.filter(|action| action.kind == ActionKind::Receive(channel));
+    let own = actions.filter(|action| match action.kind {
+        ActionKind::Receive(of) => of == channel,
+        ActionKind::Alternatives { shared, .. } => bus.shared[shared].mode == channel,
+        ActionKind::HyperRound | ActionKind::Send(_) | ActionKind::Discard(_) => false,
+    });
     let [mut least, mut most] = [i64::MAX, 0];
     for action in own {
         (least, most) = (least.min(action.at), most.max(action.at));

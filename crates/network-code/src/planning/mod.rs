@@ -18,6 +18,7 @@ mod latency;
 mod repetition;
 mod round;
 mod rounds;
+mod shared;
 mod slots;
 mod timetable;
 mod tree;
@@ -133,6 +134,8 @@ pub struct BusSlot {
     /// the issue of the instruction behind `sync slave`, that of the master the first octet of its
     /// frame.
     pub create: Cycles,
+    /// Which [`System::alternatives`] share it: an index.
+    pub shared: Option<usize>,
     /// One per listener, in the order of the channel.
     pub receipts: Vec<BusReceipt>,
 }

@@ -2,6 +2,7 @@
 
 use super::carried::ChannelFrames;
 use super::rounds::BaseRound;
+use super::shared::{self, SharedSlot};
 use super::slots::{self, BusSchedule};
 use super::timetable::{self, Timetable};
 use super::tree::{Arrival, BroadcastTree};
@@ -62,6 +63,8 @@ pub(super) struct Bus<'a> {
     pub(super) references: Vec<Reference>,
     /// Which frames of a station are counted with for the delay of each.
     pub(super) delays: FrameDelays,
+    /// Slots that alternatives share.
+    pub(super) shared: Vec<SharedSlot>,
     /// By station the words of its shortest and of its longest frame.
     lengths: Vec<[u16; 2]>,
 }
@@ -98,7 +101,19 @@ impl<'a> Bus<'a> {
             FrameDelays::OfFrame => [1; 2],
         };
         let references = (0..tree.stations.len()).map(|of| reference(&tree, of, of_sync)).collect();
-        Self { system, tree, frames, senders, listeners, references, delays, lengths }
+        let shared = shared::shared(system);
+        Self { system, tree, frames, senders, listeners, references, delays, shared, lengths }
+    }
+
+    /// The slot that a channel shares with others.
+    pub(super) fn shared_by(&self, channel: usize) -> Option<usize> {
+        let is_in = |slot: &SharedSlot| slot.channels.iter().any(|(of, _)| *of == channel);
+        self.shared.iter().position(is_in)
+    }
+
+    /// The slot of which a channel is the mode.
+    pub(super) fn mode_of(&self, channel: usize) -> Option<usize> {
+        self.shared.iter().position(|slot| slot.mode == channel)
     }
 
     /// Slots in such rounds, and what each station does when.
@@ -209,6 +224,17 @@ impl<'a> Bus<'a> {
         let there = start * CYCLE + late + delay + length + stored + ROUNDING;
         let own = self.references[listener].resume[0] - 2 * self.tree.error(round);
         cycles_up(there - own)
+    }
+
+    /// Where a slot begins at the earliest whose frame is not at a listener before an instant of
+    /// that, in its cycles.
+    pub(super) fn behind(&self, frame: BusFrame, listener: usize, at: i64, round: i64) -> i64 {
+        let [early, _] = self.off(frame, round);
+        let [delay, _] = self.tree.delay_to(self.sender(frame), listener, self.delayed(frame));
+        let [length, _] = self.tree.frame(self.words(frame));
+        let own = self.references[listener].resume[1] + at * CYCLE + 2 * self.tree.error(round);
+        // It comes within a cycle.
+        cycles_up(own + CYCLE + ROUNDING - early - delay - length)
     }
 
     /// The last offset at which a station has to be ready for the next round, in its cycles.

@@ -122,6 +122,10 @@ impl<'a> RoundLengths<'a> {
     fn sparse(&self, parts: i64) -> Vec<u32> {
         let round = self.round(parts);
         let rounds = |(channel, it): (usize, &onbeat_model::system::Channel)| {
+            // A mode and its alternatives are in each round.
+            if self.bus.shared_by(channel).or(self.bus.mode_of(channel)).is_some() {
+                return 1;
+            }
             let exact = self.multiples.as_ref().map(|multiples| multiples[channel]);
             let rounded = || slots_apart(self.bus, it.interval.as_ns()) / round;
             whole(exact.map_or_else(rounded, |multiple| multiple.saturating_mul(parts)))

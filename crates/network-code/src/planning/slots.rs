@@ -4,6 +4,7 @@
 
 use super::round::{Bus, BusFrame, BusWindow, CREATE_LEAD, CYCLE};
 use super::rounds::BaseRound;
+use super::shared::{self, Taken};
 use super::timetable;
 use super::{codes, refused};
 use onbeat_bounds::synthesis::{
@@ -151,6 +152,87 @@ fn around(bus: &Bus<'_>, beginning: &Beginning, ending: i64) -> Vec<BusWindow> {
     windows
 }
 
+/// What is placed as one: a channel, or a slot that several share. Slots are so many cycles behind
+/// the first window.
+struct Placeable {
+    channels: Vec<(usize, i64)>,
+    windows: Vec<BusWindow>,
+    every: u32,
+}
+
+/// Where the slots of modes begin: behind the beginning of a round, one behind the other.
+fn modes(bus: &Bus<'_>, beginning: &Beginning, round: i64) -> (Vec<(usize, i64)>, Taken) {
+    let mut taken = Taken::new();
+    shared::add(&mut taken, 0, &beginning.windows);
+    let mut modes = Vec::new();
+    for slot in &bus.shared {
+        let windows = bus.windows(BusFrame::Channel(slot.mode), round);
+        let after = |window: &BusWindow| {
+            taken.get(&window.link).map_or(0, |(_, until)| until - window.offset)
+        };
+        let after = windows.iter().map(after).max().unwrap_or(0);
+        let mut start = after.max(beginning.ready[bus.senders[slot.mode]]);
+        for (channel, _) in &slot.channels {
+            let station = bus.senders[*channel];
+            let discards = timetable::discards(bus, station, beginning.hyper_round, round);
+            let last = discards.last().map_or(0, |last| last.at);
+            let behind = bus.behind(BusFrame::Channel(slot.mode), station, last, round);
+            start = start.max(behind);
+        }
+        shared::add(&mut taken, start, &windows);
+        modes.push((slot.mode, start));
+    }
+    (modes, taken)
+}
+
+/// All that is placed behind the beginning of rounds, which is first and has the modes in it; and
+/// how many links these have, with those that there are not.
+fn placeable(
+    bus: &Bus<'_>,
+    base: &BaseRound,
+    beginning: &Beginning,
+    ending: i64,
+) -> (Vec<Placeable>, usize) {
+    let (modes, mut taken) = modes(bus, beginning, base.round);
+    let mut links = bus.tree.ports.len() + 1;
+    let mut first = around(bus, beginning, ending);
+    let mut placed = Vec::new();
+    let mut marks = Vec::new();
+    for (slot, (_, mode)) in bus.shared.iter().zip(&modes) {
+        let place = slot.place(bus, *mode, beginning.hyper_round, base.round);
+        // What has no room beside the beginning of rounds is not before it has come.
+        let occupies = (ending + place.earliest - place.lead).max(1);
+        let mark = BusWindow { link: links, before: None, offset: 0, occupies: 1 };
+        marks.push(BusWindow { before: Some(0), occupies, ..mark });
+        links += 1;
+        let windows = shared::spread(mark, &place.taken, &mut links);
+        let later =
+            |(channel, _): &(usize, u32)| (*channel, place.lead + slot.later(bus, *channel));
+        let channels = slot.channels.iter().map(later).collect();
+        placed.push(Placeable { channels, windows, every: 1 });
+    }
+    if !bus.shared.is_empty() {
+        for (link, (from, to)) in first[1..].iter().map(|it| (it.link, (it.offset, it.occupies))) {
+            let to = from + to - ending;
+            let from = from - ending;
+            let known = taken.entry(link).or_insert((from, to));
+            *known = (known.0.min(from), known.1.max(to));
+        }
+        taken.values_mut().for_each(|(from, to)| (*from, *to) = (*from + ending, *to + ending));
+        first = shared::spread(first[0], &taken, &mut links);
+        first.extend(marks);
+    }
+    let modes = modes.iter().map(|(mode, start)| (*mode, ending + start)).collect();
+    placed.insert(0, Placeable { channels: modes, windows: first, every: 1 });
+    for (channel, every) in base.every.iter().enumerate() {
+        if bus.shared_by(channel).or(bus.mode_of(channel)).is_none() {
+            let windows = bus.windows(BusFrame::Channel(channel), base.round);
+            placed.push(Placeable { channels: vec![(channel, 0)], windows, every: *every });
+        }
+    }
+    (placed, links)
+}
+
 /// Finds a place for each channel.
 pub(super) fn schedule(
     bus: &Bus<'_>,
@@ -158,12 +240,12 @@ pub(super) fn schedule(
     ending: i64,
 ) -> Result<BusSchedule, Vec<Diagnostic>> {
     let beginning = beginning(bus, base.round, base.rounds > 1);
-    let mut flows = vec![flow(&around(bus, &beginning, ending), base.round)];
-    for (channel, every) in base.every.iter().enumerate() {
-        let windows = bus.windows(BusFrame::Channel(channel), base.round);
-        flows.push(flow(&windows, base.round * i64::from(*every)));
-    }
-    let load_ppm = load(bus, &flows)?;
+    let (all, links) = placeable(bus, base, &beginning, ending);
+    let of = |it: &Placeable| flow(&it.windows, base.round * i64::from(it.every));
+    let flows: Vec<PeriodicFlow> = all.iter().map(of).collect();
+    let names: Vec<usize> =
+        all.iter().map(|it| it.channels.first().map_or(0, |(first, _)| *first)).collect();
+    let load_ppm = load(bus, &flows, links, &names)?;
     let egress = Egress {
         latency: [Span::ZERO; 2],
         clock_error: Span::ZERO,
@@ -171,21 +253,25 @@ pub(super) fn schedule(
         queues: 1,
         entries_max: usize::MAX,
     };
-    let network = Network { ports: vec![egress; bus.tree.ports.len() + 1] };
+    let network = Network { ports: vec![egress; links] };
     let placed = synthesis::synthesize(&network, &flows, Waiting::None)
-        .map_err(|refusal| vec![no_place(bus, &refusal)])?;
+        .map_err(|refusal| vec![no_place(bus, &refusal, &names)])?;
     let round = base.round / CYCLE;
     let origin = placed[0].starts[0].as_ns() / CYCLE + ending;
-    let slot = |(channel, every): (usize, &u32)| {
-        let start = placed[channel + 1].starts[0].as_ns() / CYCLE - origin;
-        let start = start.rem_euclid(round * i64::from(*every));
-        let first_round = u32::try_from(start / round).unwrap_or(0);
-        let windows = bus.windows(BusFrame::Channel(channel), base.round);
-        let ends = windows.iter().map(|window| window.offset + window.occupies);
-        let start = start % round;
-        PlacedSlot { every: *every, first_round, start, end: start + ends.max().unwrap_or(0) }
-    };
-    let slots = base.every.iter().enumerate().map(slot).collect();
+    let mut slots =
+        vec![PlacedSlot { every: 1, first_round: 0, start: 0, end: 0 }; bus.frames.len()];
+    for (it, placed) in all.iter().zip(&placed) {
+        for (channel, later) in &it.channels {
+            let start = placed.starts[0].as_ns() / CYCLE + later - origin;
+            let start = start.rem_euclid(round * i64::from(it.every));
+            let first_round = u32::try_from(start / round).unwrap_or(0);
+            let windows = bus.windows(BusFrame::Channel(*channel), base.round);
+            let ends = windows.iter().map(|window| window.offset + window.occupies);
+            let start = start % round;
+            let end = start + ends.max().unwrap_or(0);
+            slots[*channel] = PlacedSlot { every: it.every, first_round, start, end };
+        }
+    }
     Ok(BusSchedule {
         round,
         rounds: base.rounds,
@@ -198,9 +284,13 @@ pub(super) fn schedule(
 }
 
 /// How much of the time of the busiest link is taken; or that it is too much, by which channels.
-fn load(bus: &Bus<'_>, flows: &[PeriodicFlow]) -> Result<u32, Vec<Diagnostic>> {
-    // The last one is no link.
-    let mut shares: Vec<Vec<(u64, usize)>> = vec![Vec::new(); bus.tree.ports.len() + 1];
+fn load(
+    bus: &Bus<'_>,
+    flows: &[PeriodicFlow],
+    links: usize,
+    names: &[usize],
+) -> Result<u32, Vec<Diagnostic>> {
+    let mut shares: Vec<Vec<(u64, usize)>> = vec![Vec::new(); links];
     for (index, flow) in flows.iter().enumerate() {
         for hop in &flow.hops {
             let taken = i128::from(hop.occupies.as_ns()) * MILLION;
@@ -208,7 +298,8 @@ fn load(bus: &Bus<'_>, flows: &[PeriodicFlow]) -> Result<u32, Vec<Diagnostic>> {
             shares[hop.port].push((((taken + period - 1) / period) as u64, index));
         }
     }
-    shares.pop();
+    // Further ones are no links.
+    shares.truncate(bus.tree.ports.len());
     let sum = |shares: &Vec<(u64, usize)>| shares.iter().map(|(share, _)| share).sum::<u64>();
     let Some(link) = (0..shares.len()).max_by_key(|link| sum(&shares[*link])) else { return Ok(0) };
     let mut largest = shares.swap_remove(link);
@@ -222,7 +313,7 @@ fn load(bus: &Bus<'_>, flows: &[PeriodicFlow]) -> Result<u32, Vec<Diagnostic>> {
     largest.retain(|(_, flow)| *flow > 0);
     largest.sort_by_key(|(share, flow)| (std::cmp::Reverse(*share), *flow));
     let named = largest.iter().take(NAMED_MAX).map(|(share, flow)| {
-        let name = &bus.system.channels[flow - 1].name;
+        let name = &bus.system.channels[names[*flow]].name;
         format!("`{name}` {}", percent(*share))
     });
     let named: Vec<_> = named.collect();
@@ -248,10 +339,11 @@ fn percent(ppm: u64) -> String {
     format!("{}.{} %", ppm / 10_000, ppm / 1_000 % 10)
 }
 
-fn no_place(bus: &Bus<'_>, refusal: &Refusal) -> Diagnostic {
-    let name = |flow: usize| match flow.checked_sub(1) {
-        None => "the beginning of rounds".to_owned(),
-        Some(channel) => format!("`{}`", bus.system.channels[channel].name),
+/// `names` are channels of what is placed; the first is the beginning of rounds.
+fn no_place(bus: &Bus<'_>, refusal: &Refusal, names: &[usize]) -> Diagnostic {
+    let name = |flow: usize| match flow {
+        0 => "the beginning of rounds".to_owned(),
+        _ => format!("`{}`", bus.system.channels[names[flow]].name),
     };
     let among = match &refusal.why {
         Obstacle::Pair { other, .. } => format!("beside {}", name(*other)),
@@ -263,7 +355,7 @@ fn no_place(bus: &Bus<'_>, refusal: &Refusal) -> Diagnostic {
     };
     let certain = if refusal.is_proven { "has no room" } else { "found no room" };
     let message = format!("the slot of {} {certain} {among}", name(refusal.flow));
-    let origin = refusal.flow.checked_sub(1).and_then(|at| bus.system.channels.get(at));
+    let origin = (refusal.flow > 0).then(|| &bus.system.channels[names[refusal.flow]]);
     let help = "use intervals that divide one another, or send less";
     match origin {
         Some(channel) => {

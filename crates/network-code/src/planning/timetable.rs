@@ -31,6 +31,14 @@ pub(super) enum ActionKind {
     Send(usize),
     /// Receives a channel.
     Receive(usize),
+    /// Receives a channel of an earlier round, if this station lost the beginning of that.
+    Discard(usize),
+    /// Receives a mode, and sends the alternative that it says, if that is the station's own.
+    Alternatives {
+        /// Of this slot.
+        shared: usize,
+        station: usize,
+    },
 }
 
 /// When it does so.
@@ -63,7 +71,22 @@ impl Action {
     pub(super) fn takes(self, bus: &Bus<'_>) -> i64 {
         match self.kind {
             ActionKind::HyperRound | ActionKind::Send(_) => SEND,
-            ActionKind::Receive(channel) => RECEIVE + i64::from(bus.frames[channel].words),
+            ActionKind::Receive(channel) | ActionKind::Discard(channel) => {
+                RECEIVE + i64::from(bus.frames[channel].words)
+            }
+            ActionKind::Alternatives { shared, station } => {
+                let shared = &bus.shared[shared];
+                let own = shared.own(bus, station);
+                shared.received(bus) + own.iter().map(|_| BRANCH).sum::<i64>() + SEND
+            }
+        }
+    }
+
+    /// How long it takes at least.
+    fn takes_least(self, bus: &Bus<'_>) -> i64 {
+        match self.kind {
+            ActionKind::Alternatives { shared, .. } => bus.shared[shared].received(bus),
+            _ => self.takes(bus),
         }
     }
 }
@@ -73,9 +96,37 @@ fn look(bus: &Bus<'_>, station: usize, mark: i64, round: i64) -> i64 {
     bus.received(BusFrame::HyperRound, station, mark, round)
 }
 
-/// When the first action of a station in a round may begin. `mark` is the slot of the frame that
-/// begins a hyper-round.
+/// When the first action of a station in a round may begin, behind what it discards. `mark` is the
+/// slot of the frame that begins a hyper-round.
 pub(super) fn first(bus: &Bus<'_>, station: usize, mark: Option<i64>, round: i64) -> i64 {
+    let discards = discards(bus, station, mark, round);
+    let end = discards.last().map(|last| last.at + last.takes(bus) + APART);
+    end.unwrap_or_else(|| begin(bus, station, mark, round))
+}
+
+/// The modes of its alternatives that a station discards, before those of the round can come. Else
+/// it might take one of a round whose beginning it lost for the one of this round.
+pub(super) fn discards(
+    bus: &Bus<'_>,
+    station: usize,
+    mark: Option<i64>,
+    round: i64,
+) -> Vec<Action> {
+    let mut at = begin(bus, station, mark, round);
+    if let (true, Some(mark)) = (station == bus.tree.master, mark) {
+        at = at.max(mark - CREATE_LEAD + SEND + APART);
+    }
+    let mut discards = Vec::new();
+    for slot in bus.shared.iter().filter(|slot| !slot.own(bus, station).is_empty()) {
+        let discard = Action { at, kind: ActionKind::Discard(slot.mode) };
+        at += discard.takes(bus) + APART;
+        discards.push(discard);
+    }
+    discards
+}
+
+/// When a station is ready to do anything in a round.
+fn begin(bus: &Bus<'_>, station: usize, mark: Option<i64>, round: i64) -> i64 {
     let ready = match mark {
         _ if station == bus.tree.master => {
             let ethertype = bus.tree.medium.ethertype_cycles() + SYNC_RESUME;
@@ -131,8 +182,9 @@ fn timetable(
         let timeout = bus.timeout(station, before, round_ns);
         let begun = if round == 0 { look.map_or(0, |look| look + RECEIVE + 1 + BRANCH) } else { 0 };
         let done = actions.last().map(|last| last.at + last.takes(bus));
-        before = done.unwrap_or(begun.max(BRANCH));
-        late = late.max(before + LEAVE - ready);
+        let begun = begun.max(BRANCH);
+        late = late.max(done.unwrap_or(begun) + LEAVE - ready);
+        before = actions.last().map_or(begun, |last| last.at + last.takes_least(bus));
         rounds.push(RoundActions { actions, timeout });
     }
     if let ([round], false) = (&mut rounds[..], is_master) {
@@ -144,22 +196,41 @@ fn timetable(
 
 /// What a station does in one round: it sends when it must, and receives as soon as it can.
 fn actions(bus: &Bus<'_>, schedule: &BusSchedule, station: usize, sent: &[usize]) -> Vec<Action> {
-    let mut actions = Vec::new();
+    let round = schedule.round_ns();
+    let mut actions = discards(bus, station, schedule.hyper_round, round);
     let mut due = Vec::new();
     for channel in sent.iter().copied() {
         let slot = &schedule.slots[channel];
+        let is_own = |shared: usize| !bus.shared[shared].own(bus, station).is_empty();
+        if let Some(shared) = bus.shared_by(channel).filter(|shared| is_own(*shared)) {
+            // One action for all that are the station's own.
+            let own = bus.shared[shared].own(bus, station);
+            if own.first().is_some_and(|(first, _)| *first == channel) {
+                let create = bus.offset(station, slot.start) - CREATE_LEAD;
+                let at = create - bus.shared[shared].lead(bus);
+                actions.push(Action { at, kind: ActionKind::Alternatives { shared, station } });
+                continue;
+            }
+        }
+        if bus.mode_of(channel).is_some_and(is_own) {
+            // It is received right before its alternatives.
+            continue;
+        }
         if bus.senders[channel] == station {
+            if bus.shared_by(channel).is_some() {
+                continue;
+            }
             let at = bus.offset(station, slot.start) - CREATE_LEAD;
             actions.push(Action { at, kind: ActionKind::Send(channel) });
         } else if bus.listeners[channel].contains(&station) {
             let frame = BusFrame::Channel(channel);
-            let at = bus.received(frame, station, slot.start, schedule.round_ns());
+            let at = bus.received(frame, station, slot.start, round);
             due.push(Action { at, kind: ActionKind::Receive(channel) });
         }
     }
     actions.sort_unstable();
     due.sort_unstable();
-    let first = first(bus, station, schedule.hyper_round, schedule.round_ns());
+    let first = first(bus, station, schedule.hyper_round, round);
     for mut receive in due {
         receive.at = receive.at.max(first);
         let takes = receive.takes(bus);

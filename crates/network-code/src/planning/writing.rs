@@ -179,8 +179,9 @@ impl Writer<'_> {
         buffers.iter().enumerate().map(id).collect()
     }
 
-    /// The action at an offset, whose `future`, if it has one, was before.
-    fn action(&mut self, kind: ActionKind) {
+    /// The action at an offset, whose `future`, if it has one, was before. Labels begin with that
+    /// of the action.
+    fn action(&mut self, label: &str, kind: ActionKind) {
         match kind {
             ActionKind::HyperRound => {
                 self.instruction(format_args!("create {HYPER_ROUND_NAME}"));
@@ -198,6 +199,28 @@ impl Writer<'_> {
                 let sender = &self.bus.system.node(sender).name;
                 self.instruction(format_args!("receive {name}, {name}  # from {sender}"));
             }
+            ActionKind::Discard(channel) => {
+                let name = &self.names[channel];
+                let why = "it may be of an earlier round";
+                self.instruction(format_args!("receive {name}, {name}  # {why}"));
+            }
+            ActionKind::Alternatives { shared, .. } => self.alternatives(label, shared),
+        }
+    }
+
+    /// Receives a mode. At most one of the station's own alternatives is sent.
+    fn alternatives(&mut self, label: &str, shared: usize) {
+        let bus = self.bus;
+        let slot = &bus.shared[shared];
+        let own = slot.own(bus, self.station);
+        self.action(label, ActionKind::Receive(slot.mode));
+        self.instruction(format_args!("branch not received, {label}_{}", own.len()));
+        for (at, (channel, value)) in own.into_iter().enumerate() {
+            let (mode, word) = (&self.names[slot.mode], slot.word);
+            let next = at + 1;
+            self.instruction(format_args!("branch not {mode}[{word}] == {value}, {label}_{next}"));
+            self.action(label, ActionKind::Send(channel));
+            self.line(format_args!("{label}_{next}:"));
         }
     }
 
@@ -285,7 +308,7 @@ impl Writer<'_> {
             if index != last {
                 self.future(&format!("r{round}_{}", index + 1), start(index + 1) - start(index));
             }
-            self.action(action.kind);
+            self.action(&label, action.kind);
             if index != last {
                 self.instruction(format_args!("halt"));
             }
@@ -334,7 +357,7 @@ impl Writer<'_> {
         for (index, action) in actions.iter().enumerate() {
             self.line(format_args!("{}:", label(index)));
             self.future(&label(index + 1), start(index + 1) - start(index));
-            self.action(action.kind);
+            self.action(&label(index), action.kind);
             self.instruction(format_args!("halt"));
         }
     }

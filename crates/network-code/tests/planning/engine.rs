@@ -6,13 +6,13 @@ use super::random::{description, options};
 use onbeat_model::system::System;
 use onbeat_model::time::Span;
 use onbeat_net::network_code::{
-    GeneratedValues, NetworkCodeObserved, NetworkCodeSettings, StationSetup, simulate,
+    Application, GeneratedValues, NetworkCodeObserved, NetworkCodeSettings, StationSetup, simulate,
 };
-use onbeat_network_code::planning::{BusOptions, BusPlan, plan_bus};
+use onbeat_network_code::planning::{BusOptions, BusPlan, BusStation, plan_bus};
 use onbeat_testkit::Random;
 
 /// Nodes whose clocks are off by up to 100 ppm.
-fn with_clocks(random: &mut Random, text: &str) -> String {
+pub(super) fn with_clocks(random: &mut Random, text: &str) -> String {
     let mut result = String::new();
     for line in text.lines() {
         result.push_str(line);
@@ -25,15 +25,25 @@ fn with_clocks(random: &mut Random, text: &str) -> String {
     result
 }
 
-fn simulated(system: &System, plan: &BusPlan, rounds: u64, seed: u64) -> NetworkCodeObserved {
+pub(super) fn simulated(
+    system: &System,
+    plan: &BusPlan,
+    rounds: u64,
+    seed: u64,
+    application: &dyn Fn(&BusStation, Span) -> Box<dyn Application>,
+) -> NetworkCodeObserved {
     // Channels are in the stations' frames only.
     let mut network = system.clone();
     network.channels.clear();
     let routes = onbeat_bounds::plan(&network, false).expect("it has paths");
     let round = Span::from_ns(i64::try_from(plan.round.0 * 8).expect("it is short"));
-    let setup = |station: &onbeat_network_code::planning::BusStation| {
+    let setup = |station: &BusStation| {
         let every = Span::from_ns(round.as_ns() / 2 + 1);
-        StationSetup::new(station.program.clone(), GeneratedValues::new(seed, station.node, every))
+        StationSetup {
+            program: station.program.clone(),
+            application: application(station, every),
+            channels: Vec::new(),
+        }
     };
     let settings = NetworkCodeSettings {
         seed,
@@ -48,7 +58,7 @@ fn simulated(system: &System, plan: &BusPlan, rounds: u64, seed: u64) -> Network
 }
 
 /// What the plan says of the way from `create` to the issue of `receive`.
-fn check(plan: &BusPlan, observed: &NetworkCodeObserved) -> u64 {
+pub(super) fn check(plan: &BusPlan, observed: &NetworkCodeObserved) -> u64 {
     let mut received = 0;
     assert_eq!((observed.collisions(), observed.lost(), observed.overwritten()), (0, 0, 0));
     for station in &observed.stations {
@@ -91,7 +101,10 @@ fn the_engine_finds_no_collision_and_no_loss() {
         let options = BusOptions { best_effort: Default::default(), ..options };
         let Ok(plan) = plan_bus(&system, &options) else { continue };
         let rounds = u64::from(plan.rounds) * 4 + 6;
-        let observed = simulated(&system, &plan, rounds, seed);
+        let values = |station: &BusStation, every| -> Box<dyn Application> {
+            Box::new(GeneratedValues::new(seed, station.node, every))
+        };
+        let observed = simulated(&system, &plan, rounds, seed, &values);
         let all = std::panic::catch_unwind(|| check(&plan, &observed));
         received += all.unwrap_or_else(|_| panic!("seed {seed}\n{text}"));
         systems += 1;
