@@ -113,6 +113,73 @@ fn a_host_that_fails_costs_what_is_written_meanwhile_and_no_more() {
     assert!((number(c, "lost") - number(station, "unsent")).abs() <= 2, "{station}");
 }
 
+/// Hosts around a bridge, of which two share a slot in the modes of a third.
+fn hands() -> TestSystem {
+    let hosts = ["panel", "left", "right", "arm"];
+    let mut text = "format = 1\nname = \"hands\"\n[run]\nduration_ms = 1000\n".to_owned();
+    text += "backend = \"network-code\"\n[[bridge]]\nname = \"s\"\n";
+    for host in hosts {
+        text += &format!("[[host]]\nname = \"{host}\"\n");
+        text += &format!("[[link]]\nends = [\"{host}\", \"s\"]\nrate_mbps = 1000\n");
+    }
+    let channels = [
+        ("mode", "panel", "\"left\", \"right\""),
+        ("force", "left", "\"arm\""),
+        ("position", "right", "\"arm\""),
+    ];
+    for (number, (name, talker, listeners)) in channels.into_iter().enumerate() {
+        text += &format!(
+            "[[channel]]\nname = \"{name}\"\ndestination = \"01:00:5e:00:00:0{number}\"\n\
+             stream_id = {}\nclass = \"A\"\nsize_octets = 8\nrate_hz = 1000\n\
+             talker = \"{talker}\"\nlisteners = [{listeners}]\n",
+            number + 1
+        );
+    }
+    text += "[[alternatives]]\nname = \"hands\"\nmode = \"mode\"\noffset_octets = 0\n\
+             channels = [\"force\", \"position\"]\nvalues = [1, 2]\n";
+    let roles =
+        [("panel", "\"panel\""), ("left", "\"force\", \"1\""), ("right", "\"position\", \"2\"")];
+    for (host, role) in roles.into_iter().chain([("arm", "\"arm\"")]) {
+        text += &format!(
+            "[[program]]\nname = \"{host}\"\nhost = \"{host}\"\n\
+             command = [\"build/modes\", {role}]\n"
+        );
+    }
+    let system = TestSystem::new(&text);
+    system.program("modes.c", "modes");
+    system
+}
+
+#[test]
+fn of_two_channels_that_share_a_slot_the_mode_says_which_sends() {
+    let system = hands();
+    let seen = results(&["run", "."], system.path(), 0);
+    assert_eq!(number(&seen["runs"][0]["stations"], "collisions"), 0);
+    assert_eq!(channel(&seen, "mode")["verdict"], "kept");
+    for name in ["force", "position"] {
+        let c = channel(&seen, name);
+        // The last message of a mode waits for it to come again, or is replaced then.
+        assert!(number(c, "lost") <= 3 && number(c, "received") > 390, "{c}");
+        assert_eq!(number(c, "sent") - number(c, "received"), number(c, "lost"), "{c}");
+        assert_ne!(c["verdict"], "broken", "{c}");
+        assert!(number(c, "latency_ns.p99") < number(c, "bound_ns"), "{c}");
+    }
+    // Records say when: in each mode only one of them has come.
+    let text = std::fs::read_to_string(system.path().join("out/1-run/messages.csv"));
+    let text = text.expect("messages");
+    let arrivals = |name: &str| -> Vec<i64> {
+        let rows = text.lines().filter(|row| row.starts_with(&format!("{name},")));
+        rows.filter_map(|row| row.split(',').nth(5)?.parse().ok()).collect()
+    };
+    let in_mode = |at: &i64| (at / 1_000_000 / 200 % 2, at / 1_000_000 % 200);
+    for (name, mode) in [("force", 0), ("position", 1)] {
+        // A mode takes a few rounds to be known everywhere.
+        let strays =
+            arrivals(name).iter().map(in_mode).filter(|at| at.0 != mode && at.1 > 3).count();
+        assert_eq!(strays, 0, "{name}");
+    }
+}
+
 #[test]
 fn what_has_no_stations_says_so() {
     let system = talker_and_listener("100", "100");

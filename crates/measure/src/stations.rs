@@ -1,9 +1,10 @@
 //! Stations of Network Code that carried the channels of a run.
 
+use crate::clocks;
 use crate::result::{ChannelResult, Verdict};
 use onbeat_model::plan::Plan;
 use onbeat_model::stations::{StationCounts, StationsObserved};
-use onbeat_model::system::System;
+use onbeat_model::system::{ChannelId, System};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,22 +63,39 @@ pub(crate) fn results(system: &System, observed: &StationsObserved) -> StationsR
     }
 }
 
-/// Collisions break what every slot promises, whether or not a message was late by them.
-pub(crate) fn judge(plan: &Plan, observed: &StationsObserved, channels: &mut [ChannelResult]) {
-    let collisions = observed.collisions;
-    if collisions == 0 {
-        return;
-    }
-    let (frames, have) = if collisions == 1 { ("frame", "has") } else { ("frames", "have") };
-    for (planned, channel) in plan.channels.iter().zip(channels) {
-        if planned.slot.is_some() && channel.verdict == Verdict::Kept {
+/// Why what a channel of alternatives promises may not have held.
+const OTHER_MODE: &str = "in another mode its slot is another channel's";
+
+/// Collisions break what every slot promises, whether or not a message was late by them. What one
+/// of alternatives promises holds while the mode gives it the slot, which no record says.
+pub(crate) fn judge(
+    system: &System,
+    plan: &Plan,
+    observed: &StationsObserved,
+    channels: &mut [ChannelResult],
+) {
+    let slots = plan.channels.iter().map(|planned| planned.slot.is_some());
+    let slots = (0..).map(ChannelId).zip(slots).zip(channels).filter(|((_, has), _)| *has);
+    for ((id, _), channel) in slots {
+        let shares = system.is_alternative(id).then_some(OTHER_MODE);
+        if channel.verdict == Verdict::Broken {
+            clocks::withhold(shares, &mut channel.verdict, &mut channel.verdict_reason);
+        }
+        let collisions = observed.collisions;
+        if collisions > 0 && channel.verdict == Verdict::Kept {
+            let frames = if collisions == 1 { "frame" } else { "frames" };
+            let reason = &channel.verdict_reason;
+            channel.verdict_reason =
+                format!("{collisions} {frames} of stations collided; {reason}");
             channel.verdict = Verdict::Broken;
-            channel.verdict_reason = format!(
-                "{collisions} {frames} of stations {have} collided; {}",
-                channel.verdict_reason
-            );
         }
     }
+}
+
+/// The same of a simulation, in which no mode is written.
+pub(crate) fn premise_open(system: &System, plan: &Plan, id: ChannelId) -> Option<&'static str> {
+    let shares = plan.channel(id).slot.is_some() && system.is_alternative(id);
+    shares.then_some(OTHER_MODE)
 }
 
 /// Whether it is of a system.

@@ -106,6 +106,12 @@ pub struct System {
 }
 
 impl System {
+    /// Whether a channel is one of alternatives, which share their slot.
+    pub fn is_alternative(&self, channel: ChannelId) -> bool {
+        let mut all = self.alternatives.iter().flat_map(|table| &table.channels);
+        all.any(|one| one.channel == channel)
+    }
+
     /// A system with nothing in it, for whoever builds one without a description: runs take
     /// `duration` of virtual time, with seed 1 and reservations.
     pub fn empty(name: &str, duration: Span) -> Self {

@@ -5,10 +5,11 @@ use super::evaluate;
 use crate::clocks::{self, ClockResult};
 use crate::reservations::{self, ReservationsResult};
 use crate::result::Verdict;
+use crate::stations;
 use crate::stepped::Reach;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
 use onbeat_model::plan::{Backlog, Bound, Plan};
-use onbeat_model::system::{Class, NodeId, PortId, System};
+use onbeat_model::system::{ChannelId, Class, NodeId, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -288,6 +289,11 @@ impl Results {
             .or_else(|| reservations::premise_broken(system, reserved));
         if let Some(why) = premise {
             withhold(&why, &mut flows, &mut ports);
+        }
+        for (id, flow) in (0..system.channels.len() as u32).map(ChannelId).zip(&mut flows) {
+            if let Some(why) = stations::premise_open(system, plan, id) {
+                withhold(why, std::slice::from_mut(flow), &mut []);
+            }
         }
         let totals = totals(observed, &flows, &ports);
         Self {
