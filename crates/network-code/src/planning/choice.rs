@@ -10,7 +10,7 @@ use onbeat_model::diagnostic::Diagnostic;
 /// Schedules that are tried, at most.
 pub const SCHEDULES_MAX: usize = 16;
 /// Rounds and slots of all of these together, at most; the first one has as many as there may be.
-const WORK_MAX: u64 = SENDINGS_MAX / 4;
+const WORK_MAX: u64 = SENDINGS_MAX / 8;
 /// How often candidates are looked for again, when schedules have shown more of latencies.
 const LEARNT_MAX: usize = 3;
 /// Candidates that are tried each time.

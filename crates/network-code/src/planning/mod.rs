@@ -172,7 +172,8 @@ pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Di
     let bus = |delays| Bus::new(system, tree.clone(), frames.clone(), delays);
     let mut bus_of = bus(FrameDelays::OfSender);
     let mut chosen = choice::choose(&bus_of);
-    if chosen.is_err() {
+    let lacks_room = |error: &Diagnostic| error.code != codes::PROGRAM;
+    if chosen.as_ref().is_err_and(|errors| errors.iter().all(lacks_room)) {
         bus_of = bus(FrameDelays::OfFrame);
         chosen = choice::choose(&bus_of);
     }
