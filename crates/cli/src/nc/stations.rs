@@ -183,7 +183,12 @@ fn chain_bounds(system: &System, chains: &[Option<Span>]) -> String {
 }
 
 fn slots(system: &System, plan: &BusPlan) -> String {
-    let headings = ["channel", "message", "words", "from", "rounds", "begins", "links free"];
+    let shares = plan.slots.iter().any(|slot| slot.shared.is_some());
+    let mut headings =
+        vec!["channel", "message", "words", "from", "rounds", "begins", "links free"];
+    if shares {
+        headings.push("one of");
+    }
     let mut slots = grid(&headings);
     for slot in &plan.slots {
         let rounds = match (slot.every, slot.first_round) {
@@ -194,6 +199,8 @@ fn slots(system: &System, plan: &BusPlan) -> String {
         cells.extend([slot.message.0.to_string(), slot.words.to_string()].map(right));
         cells.extend([Cell::new(host(plan, slot.sender)), Cell::new(rounds)]);
         cells.extend([slot.start, slot.end].map(|at| right(span(at).to_string())));
+        let table = slot.shared.map(|table| Cell::new(&system.alternatives[table].name));
+        cells.extend(table);
         slots.add_row(cells);
     }
     ruled(&slots)
@@ -231,6 +238,7 @@ fn document(system: &System, plan: &BusPlan, chains: &[Option<Span>]) -> Value {
             "start_ns": ns(slot.start),
             "end_ns": ns(slot.end),
             "create_ns": ns(slot.create),
+            "alternatives": slot.shared.map(|table| &system.alternatives[table].name),
             "listeners": listeners.collect::<Vec<_>>(),
         })
     };
