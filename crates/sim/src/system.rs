@@ -113,8 +113,7 @@ impl DrawnSystem {
         let mut dice = Dice::new(seed ^ 0x5151_7e5a_0b5e_55ed);
         let mut description = without_programs(schema, seed);
         tame(&mut description, &mut dice);
-        let stations = Dice::new(seed ^ 0x5354_4154_494f_4e53).chance(STATIONS);
-        if stations {
+        if Dice::new(seed ^ 0x5354_4154_494f_4e53).chance(STATIONS) {
             have_stations(&mut description);
         }
         let longer = dice.one(&[1, 1, 2, 4]);
@@ -122,7 +121,7 @@ impl DrawnSystem {
         let scenarios = description.list("scenario");
         let scenario = scenarios.first().and_then(|s| s["name"].as_str()).map(str::to_owned);
         let scenario = scenario.filter(|_| dice.chance(40));
-        let unprotected = dice.chance(8) && !stations;
+        let unprotected = dice.chance(8) && !has_stations(&description);
         let actors = scripts::actors(&description, duration_ns, &mut dice);
         introduce(&mut description, &actors, &mut dice);
         Self { seed, description, actors, duration_ns, scenario, unprotected }
@@ -223,12 +222,21 @@ impl DrawnSystem {
     }
 }
 
+/// Whether stations carry the channels of some run.
+fn has_stations(description: &Description) -> bool {
+    let is_theirs = |run: &Value| run["backend"] == "network-code";
+    let run = description.root.get("run").is_some_and(is_theirs);
+    run || description.list("scenario").iter().any(is_theirs)
+}
+
 /// Lets stations carry the channels, and takes out what they do not carry. A network may still be
 /// none of theirs.
 fn have_stations(description: &mut Description) {
     let root = &mut description.root;
     root.remove("stream");
     root.remove("tcp");
+    // Programs that are drawn know nothing of modes.
+    root.remove("alternatives");
     let mut runs: Vec<&mut Map<String, Value>> = Vec::new();
     let of_channel = ["burst_messages", "disjoint_paths", "paths", "history"];
     for (key, table) in root.iter_mut() {
@@ -260,9 +268,13 @@ fn tame(description: &mut Description, dice: &mut Dice) {
         run.remove("processes_max");
     }
     let in_manifest = description.root.contains_key("manifest");
+    // A word of a mode's message is where the description says.
+    let tables = description.list("alternatives").iter();
+    let modes: Vec<Value> = tables.map(|table| table["mode"].clone()).collect();
     let list = description.root.get_mut("channel").and_then(Value::as_array_mut);
     for channel in list.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if in_manifest || !dice.chance(15) {
+        if in_manifest || !dice.chance(15) || channel.get("name").is_some_and(|n| modes.contains(n))
+        {
             continue;
         }
         channel.remove("rate_hz");

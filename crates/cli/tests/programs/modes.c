@@ -1,5 +1,5 @@
-/* Two hosts that send in modes of a third one. `modes panel`: the mode is 1 and 2 in turn, for 200 ms
- * each. `modes CHANNEL VALUE`: answers each mode of this value with a message, the count of these.
+/* Two hosts that send in modes of a third one. `modes panel`: the mode is 1 and 2 in turn, for
+ * 200 ms each. `modes CHANNEL VALUE`: answers each mode of this value with a message, the count of these.
  * `modes arm`: reads both until the run is over, and counts. */
 #include "common.h"
 #include <arpa/inet.h>

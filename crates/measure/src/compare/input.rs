@@ -2,7 +2,7 @@
 
 use crate::result::{Ended, Results};
 use crate::simulation;
-use onbeat_model::system::TimeMode;
+use onbeat_model::system::{Backend, TimeMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -334,6 +334,9 @@ impl Subject {
             set("network", plain(serde_json::to_value(run.network.kind)));
             set("transport", plain(serde_json::to_value(run.network.transport)));
             set("reservations", if run.protected { "made" } else { "none" }.to_owned());
+            if run.stations.is_some() {
+                set("backend", Backend::NetworkCode.as_str().to_owned());
+            }
             set("duration_ns", run.duration_ns.to_string());
             set("end", if run.ended == Ended::Complete { "complete" } else { "early" }.to_owned());
         }

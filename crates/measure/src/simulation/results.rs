@@ -9,7 +9,7 @@ use crate::stations;
 use crate::stepped::Reach;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
 use onbeat_model::plan::{Backlog, Bound, Plan};
-use onbeat_model::system::{ChannelId, Class, NodeId, PortId, System};
+use onbeat_model::system::{Backend, ChannelId, Class, NodeId, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::frame;
 use schemars::JsonSchema;
@@ -33,6 +33,9 @@ pub struct Results {
     pub system: String,
     /// Whether the plan made reservations.
     pub protected: bool,
+    /// What kept channels apart; absent if bridges did.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub backend: Backend,
     /// What was asked for.
     pub settings: SimulationSettings,
     /// Everything together.
@@ -301,6 +304,10 @@ impl Results {
             version: VERSION,
             system: system.name.clone(),
             protected: plan.protected,
+            backend: match plan.channels.iter().any(|planned| planned.slot.is_some()) {
+                true => Backend::NetworkCode,
+                false => Backend::Bridges,
+            },
             settings,
             totals,
             flows,
@@ -373,6 +380,10 @@ pub struct Described<'a> {
     /// Its place among the channels, or among the streams.
     pub(super) channel: Option<u32>,
     pub(super) stream: Option<u32>,
+}
+
+fn is_usual(backend: &Backend) -> bool {
+    *backend == Backend::Bridges
 }
 
 /// All flows in the order of the results.

@@ -10,7 +10,7 @@ use onbeat_measure::simulation::{
     FlowResult, ListenerResult, Phases, Results, SimulationSettings, described,
 };
 use onbeat_model::plan::{Bound, Plan};
-use onbeat_model::system::{NodeKind, System};
+use onbeat_model::system::{Backend, NodeKind, System};
 use onbeat_model::time::Span;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +118,12 @@ fn about(system: &System, results: &Results) -> Vec<(&'static str, String)> {
     vec![
         ("Network", network.join(", ")),
         ("Flows", counted(results.flows.len(), "flow", "flows")),
-        ("Reservations", if results.protected { "made" } else { "not made" }.to_owned()),
+        match results.backend {
+            Backend::NetworkCode => ("Backend", "stations of Network Code".to_owned()),
+            Backend::Bridges => {
+                ("Reservations", if results.protected { "made" } else { "not made" }.to_owned())
+            }
+        },
         ("Simulated", Span::from_ns(duration_ns).to_string()),
         ("Repetitions", grouped(repetitions.into())),
         ("First releases", phases.to_owned()),
