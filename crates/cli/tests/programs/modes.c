@@ -1,6 +1,6 @@
 /* Two hosts that send in modes of a third one. `modes panel`: the mode is 1 and 2 in turn, for
- * 200 ms each. `modes CHANNEL VALUE`: answers each mode of this value with a message, the count of these.
- * `modes arm`: reads both until the run is over, and counts. */
+ * 200 ms each. `modes CHANNEL VALUE`: answers each mode of this value with a message, which is the
+ * count of these. `modes arm`: reads both until the run is over. */
 #include "common.h"
 #include <arpa/inet.h>
 
