@@ -352,8 +352,8 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         let planned = plan.channel(id);
         let help = match (system.idle_slopes, channel.class) {
             _ if planned.slot.is_some() => {
-                "raise the fixed delay, send less, or use faster links: slots come as often as \
-                 there is room for"
+                "raise the fixed delay, or make room for more slots: less or shorter messages, \
+                 faster links, shorter paths, less best effort"
             }
             (IdleSlopes::Rate, Class::A | Class::B) => {
                 "raise the fixed delay, reduce the delays that `onbeat plan` lists, or let the \

@@ -798,7 +798,7 @@ pub(crate) fn duration(text: &str) -> Result<Span, String> {
         .ok()
         .map(Span::from_ns)
         .filter(|span| *span > Span::ZERO && *span <= most)
-        .ok_or_else(|| format!("a run lasts more than nothing and at most {most}"))
+        .ok_or_else(|| format!("a duration is more than 0 and at most {most}"))
 }
 
 fn micros(text: &str) -> Result<Span, String> {

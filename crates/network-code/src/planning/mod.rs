@@ -31,7 +31,7 @@ pub use tree::{BusLink, BusPath};
 pub use writing::PLANNED;
 
 use choice::BusChoice;
-use onbeat_model::codes::{network_code as codes, plan as plan_codes};
+use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::plan::{Bound, Plan, Slot};
 use onbeat_model::system::{ChannelId, NodeId, System};
@@ -221,27 +221,6 @@ pub fn plan_channels(
     };
     let plan = onbeat_bounds::plan_with_slots(system, bus.slots.iter().map(slot).collect())?;
     Ok((plan, bus))
-}
-
-/// What the user should know of a plan that can be carried out: fixed delays below the worst case
-/// (OB2005).
-pub fn late(system: &System, plan: &BusPlan) -> Vec<Diagnostic> {
-    let each = plan.slots.iter().flat_map(|slot| slot.receipts.iter().map(move |to| (slot, to)));
-    let late = each.filter_map(|(slot, receipt)| {
-        let channel = system.channel(slot.channel);
-        let (bound, delay) = (receipt.bound.total(), channel.fixed_delay);
-        let listener = &system.node(plan.stations[receipt.listener].node).name;
-        let message = format!(
-            "a message of `{}` may take {bound} to `{listener}`, longer than its fixed delay of \
-             {delay}",
-            channel.name
-        );
-        let help = "raise the fixed delay, or make room for more slots: less or shorter messages, \
-                    faster links, shorter paths, less best effort";
-        let late = Diagnostic::error(plan_codes::LATE, message, channel.origin, "may be late");
-        (bound > delay).then(|| late.warning().help(help))
-    });
-    late.collect()
 }
 
 /// That something of the whole system is in the way.
