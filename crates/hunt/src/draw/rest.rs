@@ -1,6 +1,7 @@
 //! Runs, scenarios, chains and references.
 
 use super::{Draft, Table, table};
+use crate::dice::Dice;
 use serde_json::{Value, json};
 
 impl Draft<'_> {
@@ -118,8 +119,10 @@ impl Draft<'_> {
             let reservation = self.dice.one(&["plan", "srp"]);
             run.insert("reservation".into(), json!(reservation));
         }
-        if self.chance(4) {
-            let backend = self.dice.one(&["bridges", "network-code"]);
+        // Apart from all other draws, which stay what they were.
+        let mut apart = Dice::new(self.dice.clone().bits());
+        if apart.chance(4) {
+            let backend = apart.one(&["bridges", "network-code"]);
             if backend == "network-code" {
                 run.insert("protected".into(), json!(true));
             }
