@@ -63,7 +63,8 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     };
     let clock = network::clock(&session.carrier, start);
     session.begin(&clock, start)?;
-    await_reservations(session, &clock)?;
+    let mut held = Vec::new();
+    await_reservations(session, &clock, &mut held)?;
     for thread in session.threads.positions() {
         if session.threads[thread].state == State::AtStart {
             session.threads[thread].state = State::Running;
@@ -95,17 +96,21 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
         let next = session.engine.next_event().unwrap_or(NetTime::MAX).min(session.stop);
         let left = next - network_time(&clock);
         let sleep = if left < SPIN { Span::ZERO } else { (left - SPIN).min(LOOK_AGAIN) };
-        hear(session, &clock, sleep)?;
+        hear(session, &clock, &mut held, sleep)?;
     }
     stop(session)?;
     session.await_exits()
 }
 
 /// The common start waits for reservations that hosts and bridges make.
-fn await_reservations(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failure> {
+fn await_reservations(
+    session: &mut Session<'_>,
+    clock: &NetworkClock,
+    held: &mut Vec<SentFrame>,
+) -> Result<(), Failure> {
     while let Some(next) = session.engine.awaits_reservations(session.write_until) {
         let left = (next - network_time(clock)).clamp(Span::ZERO, LOOK_AGAIN);
-        hear(session, clock, left)?;
+        hear(session, clock, held, left)?;
         session.check_interrupt()?;
     }
     Ok(())
@@ -206,8 +211,13 @@ fn deliver(
 }
 
 /// Waits for at most `patience` for something that programs say, and acts on it, when the network
-/// has done all that is due by now.
-fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Result<(), Failure> {
+/// has done all that is due by now. Frames that were sent later are held back.
+fn hear(
+    session: &mut Session<'_>,
+    clock: &NetworkClock,
+    held: &mut Vec<SentFrame>,
+    patience: Span,
+) -> Result<(), Failure> {
     let (mut speakers, mut set) = (Vec::new(), Vec::new());
     for (at, thread) in session.threads.positions().zip(session.threads.iter()) {
         if let Some(socket) = &thread.socket {
@@ -228,7 +238,7 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(io::Error::from(error)),
     };
-    if patience > Span::ZERO {
+    if patience > Span::ZERO && held.is_empty() {
         look(&mut set, patience)?;
     }
     // However late this is, each frame is on the network when its program sent it: what was sent
@@ -237,17 +247,15 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
     look(&mut set, Span::ZERO)?;
     let ready = set.iter().zip(speakers).filter(|(fd, _)| !fd.revents().is_empty());
     let ready: Vec<Speaker> = ready.map(|(_, speaker)| speaker).collect();
-    let mut sent = Vec::new();
     for speaker in &ready {
         if let Speaker::Endpoint(end) = speaker {
-            receive_from_endpoint(session, *end, &mut sent);
+            receive_from_endpoint(session, clock, *end, held);
         }
     }
-    sent.sort_by_key(|frame| frame.at);
-    // Nobody has sent anything later than that.
-    let latest = network_time(clock);
-    for SentFrame { end, at, octets } in sent {
-        let at = at.min(latest);
+    // What was sent behind it has others before it that nobody has looked for yet.
+    held.sort_by_key(|frame| frame.at);
+    let count = held.partition_point(|frame| frame.at <= now);
+    for SentFrame { end, at, octets } in held.drain(..count) {
         advance(session, clock, at)?;
         let program = session.endpoints[end].program;
         session.send(program, end.0, &octets)?;
@@ -274,7 +282,12 @@ struct SentFrame {
 }
 
 /// Takes all that a talker has sent through its own socket.
-fn receive_from_endpoint(session: &mut Session<'_>, end: EndpointId, sent: &mut Vec<SentFrame>) {
+fn receive_from_endpoint(
+    session: &mut Session<'_>,
+    clock: &NetworkClock,
+    end: EndpointId,
+    sent: &mut Vec<SentFrame>,
+) {
     // More than these have come since: others have their turn.
     for _ in 0..FRAMES_AT_ONCE {
         let Some(own) = &session.endpoints[end].own else { return };
@@ -289,7 +302,9 @@ fn receive_from_endpoint(session: &mut Session<'_>, end: EndpointId, sent: &mut 
         };
         let packet = &session.packet[..length];
         let (stamp, frame) = packet.split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
-        let at = NetTime::from_ns(i64::from_le_bytes(*stamp)).max(NetTime::ZERO);
+        // Nobody sends anything in the future.
+        let latest = network_time(clock).max(NetTime::ZERO);
+        let at = NetTime::from_ns(i64::from_le_bytes(*stamp)).clamp(NetTime::ZERO, latest);
         sent.push(SentFrame { end, at, octets: frame.to_vec() });
     }
 }
