@@ -155,6 +155,7 @@
 
 mod align;
 mod buffer;
+mod channel;
 mod clocks;
 mod delay_line;
 mod engine;

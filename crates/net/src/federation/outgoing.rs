@@ -2,13 +2,13 @@
 
 use super::Skeleton;
 use super::chain::Instance;
+use crate::channel::channel_parameters;
 use crate::engine::Engine;
 use onbeat_model::federation::{Connection, Tag};
-use onbeat_model::system::{Channel, ChannelId, NodeKind, System};
+use onbeat_model::system::ChannelId;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
-use onbeat_model::units::MacAddress;
 use onbeat_runtime::federate::wire::{Content, FederateMessage, HEADER};
-use onbeat_runtime::talker::{ChannelParameters, Talker};
+use onbeat_runtime::talker::Talker;
 use onbeat_runtime::wire::{Pdu, unwrap};
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ impl Outgoing {
         let channel = subject.system.channel(id);
         Self {
             id,
-            talker: Talker::new(parameters(subject.system, channel)),
+            talker: Talker::new(channel_parameters(subject.system, channel)),
             octets: vec![0; channel.size.get() as usize],
             // The numbers of ports and federates are short: the figures do not depend on them.
             port: port as u16,
@@ -126,29 +126,5 @@ impl Outgoing {
     /// How many frames did not come, if none is in the network any more.
     pub(super) fn missing(&self) -> u64 {
         self.in_network.len() as u64
-    }
-}
-
-fn parameters(system: &System, channel: &Channel) -> ChannelParameters {
-    let source = match &system.node(channel.talker).kind {
-        NodeKind::Host(host) => host.mac,
-        NodeKind::Bridge(_) => MacAddress::default(),
-    };
-    ChannelParameters {
-        destination: channel.destination,
-        source,
-        stream_id: channel.stream_id,
-        vlan: channel.vlan,
-        pcp: channel.pcp,
-        size: channel.size,
-        integrity: channel.integrity,
-        replicated: false,
-        launch: None,
-        talker_address: None,
-        interval: channel.interval,
-        tolerance: channel.tolerance(),
-        fixed_delay: channel.fixed_delay,
-        clock_error: Span::ZERO,
-        epoch: 0,
     }
 }

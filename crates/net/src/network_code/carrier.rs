@@ -2,9 +2,8 @@
 //! buffers to programs.
 
 use super::setup::{ChannelEnd, StationChannel};
-use onbeat_model::system::{ChannelId, NodeKind, System};
-use onbeat_model::time::{NetTime, Span};
-use onbeat_model::units::MacAddress;
+use onbeat_model::system::ChannelId;
+use onbeat_model::time::NetTime;
 use onbeat_runtime::network_code::channel::{IncomingMessages, OutgoingMessage, OutgoingMessages};
 use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::talker::ChannelParameters;
@@ -34,32 +33,6 @@ impl CarriedTalker {
         let length = emit(&header, &data, &mut frame);
         frame.truncate(length);
         frame
-    }
-}
-
-/// What frames of a channel have that is modelled.
-pub(super) fn parameters(system: &System, id: ChannelId) -> ChannelParameters {
-    let channel = system.channel(id);
-    let source = match &system.node(channel.talker).kind {
-        NodeKind::Host(host) => host.mac,
-        NodeKind::Bridge(_) => MacAddress::default(),
-    };
-    ChannelParameters {
-        destination: channel.destination,
-        source,
-        stream_id: channel.stream_id,
-        vlan: channel.vlan,
-        pcp: channel.pcp,
-        replicated: false,
-        size: channel.size,
-        integrity: channel.integrity,
-        talker_address: None,
-        interval: channel.interval,
-        launch: None,
-        tolerance: channel.tolerance(),
-        fixed_delay: channel.fixed_delay,
-        clock_error: Span::ZERO,
-        epoch: 0,
     }
 }
 

@@ -43,6 +43,7 @@ pub use setup::{CarryingStation, ChannelEnd, SetupError, StationChannel, Station
 
 use self::books::SharedBooks;
 use self::host::StationHost;
+use crate::channel::channel_parameters;
 use crate::engine::{Engine, Options, Output, Overfull};
 use crate::participant::join_with;
 use crate::simulate::DRAIN_LIMIT;
@@ -121,7 +122,7 @@ impl NetworkCode {
     ) -> Result<NetTime, Vec<SetupError>> {
         let worst = plan.channels.iter().filter_map(ChannelPlan::bound).max().unwrap_or_default();
         let duration = end - NetTime::ZERO + worst + QUIET;
-        let parameters = |channel| carrier::parameters(system, channel);
+        let parameters = |channel| channel_parameters(system, system.channel(channel));
         let setups = stations.iter().map(|station| station.setup(system, &parameters)).collect();
         let settings = NetworkCodeSettings {
             seed,
