@@ -23,6 +23,11 @@ struct KeptChannel {
 }
 
 impl KeptPlan {
+    /// Whether there is no earlier plan.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What `earlier` says of the channels of `system`. Channels that it lacks, or whose paths are
     /// none of this system any more, are planned as ever.
     pub fn new(system: &System, earlier: &PlanDocument) -> Self {

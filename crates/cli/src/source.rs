@@ -320,6 +320,10 @@ impl Source {
         system: &System,
         protected: bool,
     ) -> anyhow::Result<(Plan, Vec<Diagnostic>)> {
+        if system.run.backend == Backend::NetworkCode && !self.kept.is_none() {
+            let why = "`--keep` is for `backend = \"bridges\"`: slots are planned anew";
+            return Err(WrongArgument(why.to_owned()).into());
+        }
         if system.run.backend == Backend::NetworkCode && !protected {
             let why = "`--unprotected` is for `backend = \"bridges\"`: stations send in slots only";
             return Err(WrongArgument(why.to_owned()).into());

@@ -190,7 +190,10 @@ fn what_has_no_stations_says_so() {
         (&["plan", ".", "--admit"], "`--admit` is for `--backend bridges`"),
         (&["run", ".", "--backend", "nothing"], "invalid value 'nothing'"),
     ];
-    for (arguments, says) in refusals {
+    let plan = common::run(&["plan", ".", "--json"], system.path(), 0).stdout;
+    std::fs::write(system.path().join("earlier.json"), plan).expect("written");
+    let keeps: (&[&str], &str) = (&["run", ".", "--keep", "earlier.json"], "`--keep` is for");
+    for (arguments, says) in refusals.into_iter().chain([keeps]) {
         let backend = if arguments.contains(&"--backend") { &[][..] } else { &STATIONS };
         let arguments = [arguments, backend].concat();
         let output = common::run(&arguments, system.path(), 2);
