@@ -366,6 +366,17 @@ pub(crate) struct StationPlanArguments {
     /// 0: none but what is described [default: 1522]
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(..=2_000))]
     pub(crate) best_effort: Option<u32>,
+    /// Of Network Code: by how much stations may hand over frames, and take what has come, later
+    /// than their programs say [default: `slot_error_us` of the description]
+    #[arg(long, value_name = "TIME", value_parser = slot_error)]
+    pub(crate) slot_error: Option<Span>,
+}
+
+/// A time that a station may be late.
+fn slot_error(text: &str) -> Result<Span, String> {
+    let most = onbeat_model::limits::SLOT_ERROR;
+    let span = duration(text)?;
+    (span <= most).then_some(span).ok_or_else(|| format!("it is at most {most}"))
 }
 
 /// What of an earlier plan stays.

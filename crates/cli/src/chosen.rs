@@ -100,6 +100,33 @@ pub(crate) fn without_reservations(scenario: &str, settings: &RunSettings) -> an
     )))
 }
 
+/// How late stations on networks of the kernel may be, if the description does not say.
+const SLOT_ERROR: Span = Span::from_us(100);
+
+/// The settings of a run whose stations are software: these are late now and then.
+pub(crate) fn with_slot_errors(settings: RunSettings) -> RunSettings {
+    let slot_error = match settings.slot_error {
+        Span::ZERO => SLOT_ERROR,
+        described => described,
+    };
+    RunSettings { slot_error, ..settings }
+}
+
+/// What stations do not take of how programs reach a network.
+pub(crate) fn by_stations(network: &NetworkKind) -> anyhow::Result<()> {
+    let transport = match network {
+        NetworkKind::Emulated => return Ok(()),
+        NetworkKind::Namespaces { transport, .. } | NetworkKind::Interface { transport, .. } => {
+            *transport
+        }
+    };
+    if transport != TransportKind::Packet {
+        let why = "--transport is for --backend bridges: stations send frames themselves";
+        bail!(WrongArgument(why.to_owned()));
+    }
+    Ok(())
+}
+
 /// Says when a run on an interface starts: whoever starts the other hosts' needs to know.
 pub(crate) fn announce(network: &NetworkKind) {
     let NetworkKind::Interface { epoch_ns, .. } = network else { return };

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::RunLog;
+use onbeat_model::record::{Carrier, RunLog};
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
@@ -143,7 +143,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
             Some(_) => Backend::NetworkCode,
             None => Backend::Bridges,
         };
-        system.run = RunSettings { duration: log.duration, reservation, backend, ..system.run };
+        let described = system.scenarios.iter().find(|scenario| scenario.name == log.scenario);
+        let slot_error = described.map_or(system.run, |scenario| scenario.run).slot_error;
+        let duration = log.duration;
+        system.run =
+            RunSettings { duration, reservation, backend, slot_error, ..system.run };
+        if log.network != Carrier::Emulated {
+            system.run = chosen::with_slot_errors(system.run);
+        }
         let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
         runs.push(measured(plan, &system, log)?);
     }
@@ -204,14 +211,15 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         settings.seed = arguments.seed.unwrap_or(settings.seed);
         settings.protected &= !arguments.unprotected;
         settings.backend = arguments.backend.or(settings.backend);
-        if settings.backend == Backend::NetworkCode && !matches!(network, NetworkKind::Emulated) {
-            let why = "stations carry channels on the emulated network only: leave out --network \
-                       and --interface, or run with --backend bridges";
-            bail!(WrongArgument(why.to_owned()));
-        }
         if !matches!(network, NetworkKind::Emulated) {
-            chosen::without_reservations(&scenario, &settings)?;
-            (settings.time, settings.protected) = (TimeMode::Real, false);
+            settings.time = TimeMode::Real;
+            if settings.backend == Backend::NetworkCode {
+                settings = chosen::with_slot_errors(settings);
+                chosen::by_stations(&network)?;
+            } else {
+                chosen::without_reservations(&scenario, &settings)?;
+                settings.protected = false;
+            }
         }
         let mut system = system.clone();
         system.run = settings;

@@ -22,6 +22,7 @@ const MONTH_MS: i64 = MONTH_US / 1_000;
 const MONTH_S: i64 = MONTH_MS / 1_000;
 const DELAY_NS: i64 = limits::DELAY.as_ns();
 const TICK_NS: i64 = limits::TICK.as_ns();
+const SLOT_ERROR_US: i64 = limits::SLOT_ERROR.as_ns() / 1_000;
 const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
 const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
 const STEP_NS: i64 = limits::CLOCK_STEP.as_ns();
@@ -155,6 +156,10 @@ pub(super) struct Run {
     /// What keeps channels apart: reservations, shapers and gates of `bridges`, or slots of hosts
     /// that run `network-code`; `bridges` by default.
     pub(super) backend: Option<At<Backend>>,
+    /// By how many microseconds stations may hand over frames, and take what has come, later than
+    /// their programs say; 0 by default on the emulated network, 100 on others.
+    #[schemars(range(min = 0, max = SLOT_ERROR_US))]
+    pub(super) slot_error_us: Option<At<i64>>,
     /// Whether noise sources send; true by default.
     pub(super) noise: Option<At<bool>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
@@ -192,6 +197,9 @@ pub(super) struct Scenario {
     pub(super) reservation: Option<At<ReservationMode>>,
     /// As in `[run]`.
     pub(super) backend: Option<At<Backend>>,
+    /// As in `[run]`.
+    #[schemars(range(min = 0, max = SLOT_ERROR_US))]
+    pub(super) slot_error_us: Option<At<i64>>,
     /// As in `[run]`.
     pub(super) noise: Option<At<bool>>,
     /// As in `[run]`.

@@ -240,6 +240,7 @@ struct RunKeys<'a> {
     protected: &'a Option<At<bool>>,
     reservation: &'a Option<At<ReservationMode>>,
     backend: &'a Option<At<Backend>>,
+    slot_error_us: &'a Option<At<i64>>,
     noise: &'a Option<At<bool>>,
     hang_timeout_s: &'a Option<At<i64>>,
 }
@@ -255,6 +256,7 @@ macro_rules! run_keys {
             protected: &$raw.protected,
             reservation: &$raw.reservation,
             backend: &$raw.backend,
+            slot_error_us: &$raw.slot_error_us,
             noise: &$raw.noise,
             hang_timeout_s: &$raw.hang_timeout_s,
         }
@@ -270,6 +272,9 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
     let range = Span::from_ns(1)..=limits::HANG_TIMEOUT;
     let hang = fields.time(codes::DURATION, hang, S, range);
     let (backend, protected) = backend(fields, keys, base);
+    let slot_error = ("slot_error_us", keys.slot_error_us);
+    let range = Span::ZERO..=limits::SLOT_ERROR;
+    let slot_error = fields.time(codes::OUT_OF_RANGE, slot_error, US, range);
     RunSettings {
         duration: duration.unwrap_or(base.duration),
         seed: keys.seed.as_ref().map_or(base.seed, |s| s.value),
@@ -278,6 +283,7 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
         reservation: keys.reservation.as_ref().map_or(base.reservation, |r| r.value),
         backend,
+        slot_error: slot_error.unwrap_or(base.slot_error),
         noise: keys.noise.as_ref().map_or(base.noise, |noise| noise.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
         limits: base.limits,
@@ -330,6 +336,7 @@ pub(super) fn runs(
         asks_protection: false,
         reservation: ReservationMode::Plan,
         backend: Backend::Bridges,
+        slot_error: Span::ZERO,
         noise: true,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
         limits: ProgramLimits::default(),

@@ -1,8 +1,8 @@
-//! The binary record file: all that one run recorded, version 2 to 6.
+//! The binary record file: all that one run recorded, version 2 to 7.
 //!
 //! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
 //!
-//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 6
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 to 7
 //! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
 //!    protected (u8: 0, 1)
 //! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
@@ -34,12 +34,14 @@
 //!     (u8: 0 no talker, 1 advertised, 2 ready; 3 failed, then the code, and the node (u8; 1, then
 //!     u32)), when it was ready (u8; 1, then i64 ns)
 //!
-//! 11. version 6 only, stations that carried the channels: collisions and waits (u64 each), how
-//!     many stations (u32); each: node (u32), rounds, frames sent and received, messages unsent,
-//!     timeouts, overruns, beginnings of rounds discarded (u64 each), whether it has stopped (u8)
+//! 11. from version 6, stations that carried the channels: collisions and waits (each whether it is
+//!     known, u8, 1 in version 6 and left out there, and u64), how many stations (u32); each: node
+//!     (u32), rounds, frames sent and received, messages unsent, timeouts, overruns, beginnings of
+//!     rounds discarded (u64 each), whether it has stopped (u8); from version 7, frames missed
+//!     and late (u64 each), slot errors (u8: 0 unknown; 1, then p50, p99 and the largest, i64 ns each)
 //!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
-//! part. A file is of version 6 if stations carried the channels, and has no part 10 then; else of
+//! part. A file is of version 7 if stations carried the channels, and has no part 10 then; else of
 //! version 5 if it has reservations by protocol, else of version 4 if it has messages over TCP,
 //! else of version 3 if a clock was steered, else of version 2.
 //!
@@ -60,7 +62,9 @@ use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"onbeat\0\n";
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
+/// The version without what stations count on networks of the kernel.
+const WITHOUT_SLOT_ERRORS: u32 = 6;
 /// The version without stations that carried the channels.
 const WITHOUT_STATIONS: u32 = 5;
 /// The version without reservations by protocol.
@@ -192,7 +196,7 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
             _ => Vec::new(),
         },
         tcp: match version {
-            WITHOUT_STATIONS | VERSION => input.tcp(true)?,
+            WITHOUT_STATIONS..=VERSION => input.tcp(true)?,
             WITHOUT_RESERVATIONS => input.tcp(false)?,
             _ => Vec::new(),
         },
@@ -201,7 +205,7 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
             _ => None,
         },
         stations: match version {
-            VERSION => Some(input.stations()?),
+            WITHOUT_SLOT_ERRORS | VERSION => Some(input.stations(version == VERSION)?),
             _ => None,
         },
     };

@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StationsResult {
     /// Frames that had to wait at a port for a frame of another station, or its gap: slots exclude
-    /// that, and it breaks what channels were promised.
-    pub collisions: u64,
-    /// Frames that something else than stations held up at a port, such as best effort.
-    pub waits: u64,
+    /// that, and it breaks what channels were promised. Null: unknown, on networks of the kernel,
+    /// where nobody sees the ports.
+    pub collisions: Option<u64>,
+    /// Frames that something else than stations held up at a port, such as best effort; null:
+    /// unknown.
+    pub waits: Option<u64>,
     /// In the order of the plan.
     pub stations: Vec<StationResult>,
 }
@@ -33,6 +35,13 @@ pub struct StationResult {
     pub received: u64,
     /// Messages that programs wrote and no frame carried.
     pub unsent: u64,
+    /// On networks of the kernel, frames that were not sent in their slot: it was too late for
+    /// them, or the kernel did not take them.
+    #[serde(default)]
+    pub missed: u64,
+    /// There, how often it took a frame that had come later than frames may be sent.
+    #[serde(default)]
+    pub late: u64,
     /// How often it waited for a round in vain.
     pub timeouts: u64,
     /// How often a deadline of its program had passed.
@@ -41,6 +50,21 @@ pub struct StationResult {
     pub discarded: u64,
     /// Whether a trap has stopped it.
     pub stopped: bool,
+    /// How late its frames were handed to the kernel; null where no kernel was.
+    #[serde(default)]
+    pub slot_error_ns: Option<SlotErrorResult>,
+}
+
+/// From the instant at which the first octet of a frame should have left to that at which the
+/// kernel had the frame, of all frames of a station that were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlotErrorResult {
+    /// The median: the smallest value that at least 50 % of the values do not exceed.
+    pub p50: i64,
+    /// The smallest value that at least 99 % of the values do not exceed.
+    pub p99: i64,
+    /// The largest value.
+    pub max: i64,
 }
 
 /// What was seen of the stations of a system.
@@ -51,10 +75,17 @@ pub(crate) fn results(system: &System, observed: &StationsObserved) -> StationsR
         sent: counts.sent,
         received: counts.received,
         unsent: counts.unsent,
+        missed: counts.missed,
+        late: counts.late,
         timeouts: counts.timeouts,
         overruns: counts.overruns,
         discarded: counts.discarded,
         stopped: counts.has_stopped,
+        slot_error_ns: counts.slot_error.map(|of| SlotErrorResult {
+            p50: of.p50.as_ns(),
+            p99: of.p99.as_ns(),
+            max: of.max.as_ns(),
+        }),
     };
     StationsResult {
         collisions: observed.collisions,
@@ -66,22 +97,33 @@ pub(crate) fn results(system: &System, observed: &StationsObserved) -> StationsR
 /// Why what a channel of alternatives promises may not have held.
 const OTHER_MODE: &str = "in another mode its slot is another channel's";
 
+/// Why bounds may not have held: stations that were later than plans count with.
+fn later_than_planned(observed: &StationsObserved) -> Option<String> {
+    let times: u64 = observed.stations.iter().map(|station| station.missed + station.late).sum();
+    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let why = || format!("stations were {often} later than the plan counts with (`slot_error_us`)");
+    (times > 0).then(why)
+}
+
 /// Collisions break what every slot promises, whether or not a message was late by them. What one
-/// of alternatives promises holds while the mode gives it the slot, which no record says.
+/// of alternatives promises holds while the mode gives it the slot, which no record says; and all
+/// of it holds while stations are no later than the plan counts with.
 pub(crate) fn judge(
     system: &System,
     plan: &Plan,
     observed: &StationsObserved,
     channels: &mut [ChannelResult],
 ) {
+    let late = later_than_planned(observed);
     let slots = plan.channels.iter().map(|planned| planned.slot.is_some());
     let slots = (0..).map(ChannelId).zip(slots).zip(channels).filter(|((_, has), _)| *has);
     for ((id, _), channel) in slots {
         let shares = system.is_alternative(id).then_some(OTHER_MODE);
         if channel.verdict == Verdict::Broken {
-            clocks::withhold(shares, &mut channel.verdict, &mut channel.verdict_reason);
+            let premise = shares.or(late.as_deref());
+            clocks::withhold(premise, &mut channel.verdict, &mut channel.verdict_reason);
         }
-        let collisions = observed.collisions;
+        let collisions = observed.collisions.unwrap_or_default();
         if collisions > 0 && channel.verdict == Verdict::Kept {
             let frames = if collisions == 1 { "frame" } else { "frames" };
             let reason = &channel.verdict_reason;

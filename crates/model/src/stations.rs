@@ -1,6 +1,7 @@
 //! What the stations of Network Code did that carried the channels of a run.
 
 use crate::system::NodeId;
+use crate::time::Span;
 
 /// All stations of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,10 +9,11 @@ pub struct StationsObserved {
     /// One per station, in the order of the plan.
     pub stations: Vec<StationCounts>,
     /// Frames that had to wait at a port for a frame of another station, or its gap. Slots exclude
-    /// that.
-    pub collisions: u64,
-    /// Frames that something else than stations held up at a port, such as best effort.
-    pub waits: u64,
+    /// that. Unknown on networks of the kernel, where nobody sees the ports.
+    pub collisions: Option<u64>,
+    /// Frames that something else than stations held up at a port, such as best effort; unknown on
+    /// networks of the kernel.
+    pub waits: Option<u64>,
 }
 
 /// What one station counted, from the beginning of the run to its end; over all its starts, if its
@@ -29,6 +31,11 @@ pub struct StationCounts {
     /// Messages that programs wrote and no frame carried: those that another one replaced before,
     /// and those of a time when the station was off.
     pub unsent: u64,
+    /// On networks of the kernel, frames that were not sent in their slot: it was too late for
+    /// them, or the kernel did not take them.
+    pub missed: u64,
+    /// There, how often it took a frame that had come later than frames may be sent.
+    pub late: u64,
     /// How often it waited for a round in vain.
     pub timeouts: u64,
     /// How often a deadline of its program had passed.
@@ -37,4 +44,18 @@ pub struct StationCounts {
     pub discarded: u64,
     /// Whether it has stopped because of a trap.
     pub has_stopped: bool,
+    /// How late its frames were, on networks of the kernel.
+    pub slot_error: Option<SlotErrorFigures>,
+}
+
+/// From the instant at which the first octet of a frame should have left to that at which the
+/// kernel had the frame, of all frames of a station that were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotErrorFigures {
+    /// The median: the least that at least 50 % do not exceed.
+    pub p50: Span,
+    /// The least that at least 99 % do not exceed.
+    pub p99: Span,
+    /// The largest.
+    pub max: Span,
 }

@@ -123,6 +123,7 @@ impl System {
             asks_protection: false,
             reservation: ReservationMode::Plan,
             backend: Backend::Bridges,
+            slot_error: Span::ZERO,
             noise: true,
             hang_timeout: Span::from_s(10),
             limits: ProgramLimits::default(),
@@ -828,6 +829,9 @@ pub struct RunSettings {
     pub reservation: ReservationMode,
     /// What keeps channels apart. Stations reserve nothing, and `protected` is always true there.
     pub backend: Backend,
+    /// Stations: by how much they may hand over frames, and take what has come, later than their
+    /// programs say.
+    pub slot_error: Span,
     /// Whether noise sources send.
     pub noise: bool,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it

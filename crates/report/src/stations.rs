@@ -6,9 +6,10 @@ use comfy_table::Cell;
 use onbeat_measure::{StationResult, StationsResult};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::system::{Channel, System};
+use onbeat_model::time::Span;
 use serde::Serialize;
 
-/// What a terminal shows of each station.
+/// What is shown of each station.
 const HEADINGS: [&str; 9] = [
     "station",
     "rounds",
@@ -20,6 +21,8 @@ const HEADINGS: [&str; 9] = [
     "discarded",
     "stopped",
 ];
+/// What is shown in addition where stations sent over a kernel.
+const ON_KERNEL: [&str; 5] = ["missed", "late", "slot error p50", "p99", "max"];
 
 /// The slots and the stations of one run, for a page.
 #[derive(Debug, Serialize)]
@@ -27,6 +30,7 @@ pub(crate) struct StationsView {
     title: String,
     ports: String,
     slots: Vec<Cells>,
+    headings: Vec<String>,
     stations: Vec<Cells>,
 }
 
@@ -49,16 +53,32 @@ impl StationsView {
                 .filter_map(|(channel, plan)| slot(system, channel, plan))
                 .map(row)
                 .collect(),
-            stations: results.stations.iter().map(cells).map(row).collect(),
+            headings: headings(results).into_iter().map(capitalised).collect(),
+            stations: results.stations.iter().map(|it| cells(results, it)).map(row).collect(),
         }
     }
 }
 
+/// Whether stations sent over a kernel.
+fn on_kernel(results: &StationsResult) -> bool {
+    results.collisions.is_none()
+}
+
+fn headings(results: &StationsResult) -> Vec<&'static str> {
+    let more: &[&str] = if on_kernel(results) { &ON_KERNEL } else { &[] };
+    HEADINGS.iter().chain(more).copied().collect()
+}
+
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    first.to_uppercase() + rest
+}
+
 /// The stations as a table for a terminal, without a line feed at its end.
 pub(crate) fn station_table(results: &StationsResult) -> String {
-    let mut table = grid(&HEADINGS);
+    let mut table = grid(&headings(results));
     for station in &results.stations {
-        let mut cells = cells(station).into_iter();
+        let mut cells = cells(results, station).into_iter();
         let host = cells.next().map(Cell::new);
         table.add_row(host.into_iter().chain(cells.map(right)));
     }
@@ -66,22 +86,31 @@ pub(crate) fn station_table(results: &StationsResult) -> String {
 }
 
 fn at_ports(results: &StationsResult) -> String {
+    let (Some(collisions), Some(waits)) = (results.collisions, results.waits) else {
+        return "Collisions at ports: unknown, nobody sees those of the kernel.".to_owned();
+    };
     let counted = |count: u64, one: &str, many: &str| {
         format!("{} {}", grouped(count), if count == 1 { one } else { many })
     };
     format!(
         "{} at ports; something else held up {}.",
-        counted(results.collisions, "collision", "collisions"),
-        counted(results.waits, "frame", "frames"),
+        counted(collisions, "collision", "collisions"),
+        counted(waits, "frame", "frames"),
     )
 }
 
-fn cells(station: &StationResult) -> Vec<String> {
+fn cells(results: &StationsResult, station: &StationResult) -> Vec<String> {
     let StationResult { rounds, sent, received, unsent, timeouts, .. } = *station;
     let counts = [rounds, sent, received, unsent, timeouts, station.overruns, station.discarded];
     let mut cells = vec![station.host.clone()];
     cells.extend(counts.map(grouped));
     cells.push(if station.stopped { "yes" } else { "no" }.to_owned());
+    if on_kernel(results) {
+        cells.extend([station.missed, station.late].map(grouped));
+        let errors = station.slot_error_ns.map(|it| [it.p50, it.p99, it.max]);
+        let shown = |ns: Option<i64>| ns.map_or("–".to_owned(), |ns| Span::from_ns(ns).to_string());
+        cells.extend((0..3).map(|at| shown(errors.map(|errors| errors[at]))));
+    }
     cells
 }
 

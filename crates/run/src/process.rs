@@ -426,8 +426,9 @@ fn executable(program: &Program, directory: &Path) -> PathBuf {
     if program.command[0].contains('/') { directory.join(name) } else { name.to_owned() }
 }
 
-/// Asks for cores and a SCHED_FIFO priority; the parent looks at what was granted.
-fn ask_for(cores: &[u16], priority: Option<u8>) {
+/// Asks for cores and a SCHED_FIFO priority for the calling thread; whether it has the latter. Of a
+/// program, the parent looks at what was granted. Neither allocates nor locks.
+pub(crate) fn ask_for(cores: &[u16], priority: Option<u8>) -> bool {
     if !cores.is_empty() {
         let mut set = rustix::thread::CpuSet::new();
         for core in cores {
@@ -441,8 +442,9 @@ fn ask_for(cores: &[u16], priority: Option<u8>) {
     if let Some(priority) = priority {
         let parameters = libc::sched_param { sched_priority: i32::from(priority) };
         // SAFETY: the parameters are valid for the call; zero means the calling thread.
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) };
+        return unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } == 0;
     }
+    false
 }
 
 #[cfg(test)]

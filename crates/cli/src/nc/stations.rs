@@ -52,11 +52,12 @@ pub(crate) fn plan(arguments: &PlanArguments, source: &Source) -> anyhow::Result
 
 /// What plans for bridges do not take.
 pub(crate) fn are_asked_for_nothing(arguments: &StationPlanArguments) -> Result<(), WrongArgument> {
-    let StationPlanArguments { master, drift_ppm, best_effort } = arguments;
+    let StationPlanArguments { master, drift_ppm, best_effort, slot_error } = arguments;
     let asked = [
         (master.is_some(), "--master"),
         (drift_ppm.is_some(), "--drift-ppm"),
         (best_effort.is_some(), "--best-effort"),
+        (slot_error.is_some(), "--slot-error"),
     ];
     match asked.into_iter().find(|(is_asked, _)| *is_asked) {
         Some((_, flag)) => Err(WrongArgument(format!("`{flag}` is for `--backend network-code`"))),
@@ -96,6 +97,7 @@ fn options(system: &System, arguments: &StationPlanArguments) -> anyhow::Result<
         master: master.transpose()?,
         drift_ppb: arguments.drift_ppm.map_or(default.drift_ppb, |ppm| ppm * 1_000),
         best_effort: arguments.best_effort.map_or(default.best_effort, Octets::new),
+        slot_error: arguments.slot_error.unwrap_or(default.slot_error),
     })
 }
 
@@ -263,6 +265,7 @@ fn document(system: &System, plan: &BusPlan, chains: &[Option<Span>]) -> Value {
         "system": system.name,
         "master": host(plan, plan.master),
         "drift_ppb": plan.drift_ppb,
+        "slot_error_ns": plan.slot_error.as_ns(),
         "round_ns": ns(plan.round),
         "rounds": plan.rounds,
         "beginning_ns": ns(plan.beginning),

@@ -127,6 +127,9 @@ impl Draft<'_> {
                 run.insert("protected".into(), json!(true));
             }
             run.insert("backend".into(), json!(backend));
+            let own = std::mem::replace(&mut self.dice, apart);
+            self.maybe(run, &format!("{kind}.slot_error_us"), |dice| dice.between(0, 60));
+            self.dice = own;
         }
         self.maybe_bool(run, "noise");
         self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));

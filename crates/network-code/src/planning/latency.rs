@@ -114,7 +114,7 @@ pub(super) fn shortest(bus: &Bus<'_>, channel: usize, round: i64) -> i64 {
         let [_, most] = way(bus, [sender, *listener], created, [end(bus, channel, receive); 2]);
         most
     });
-    most.max().unwrap_or(0)
+    most.max().unwrap_or(0) + bus.tree.slot_error
 }
 
 /// A write that comes just behind `create` waits for the next one, or longer. From then on all is
@@ -141,15 +141,17 @@ fn bound(
     let shortest = delay_min + frame_min + around - tree.error(around);
     let [slot, early] = waits(bus, channel, schedule.slots[channel].every, schedule.round_ns());
     let name = |station: usize| &bus.system.node(tree.stations[station]).name;
-    let on_links = delay - blocked + frame;
-    let rest = most - sends - blocked - on_links - received;
+    let on_links = delay - tree.slot_error - blocked + frame;
+    let rest = most - sends - tree.slot_error - blocked - on_links - received;
     let terms = [
         (format!("wait for the slot of {}", name(sender)), slot),
         ("messages that come early".to_owned(), early),
         (format!("create and send at {}", name(sender)), sends),
+        (format!("slot error of {}", name(sender)), tree.slot_error),
         ("best effort at ports".to_owned(), blocked),
         (format!("links and bridges to {}", name(listener)), on_links),
         (format!("receive at {}", name(listener)), received),
+        (format!("late wake-up of {}", name(listener)), tree.slot_error),
         ("clocks, and when the round begins".to_owned(), rest),
     ];
     let term = |(what, ns): (String, i64)| BoundTerm { what, span: Span::from_ns(ns) };

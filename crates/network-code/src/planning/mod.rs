@@ -56,13 +56,21 @@ pub struct BusOptions {
     /// The longest frame of best effort that may be on any link, with header and check sequence,
     /// beside what the description has.
     pub best_effort: Octets,
+    /// By how much stations may hand over frames, and take what has come, later than their programs
+    /// say: as software on a host does. That of the description's run counts if it is more.
+    pub slot_error: Span,
 }
 
 impl Default for BusOptions {
     /// What [`NetworkAssumptions`](crate::topology::NetworkAssumptions) are by default: clocks as
     /// far off as those of Ethernet may be, and best effort that no description knows.
     fn default() -> Self {
-        Self { master: None, drift_ppb: DRIFT_PPB, best_effort: frame::MAX_TAGGED }
+        Self {
+            master: None,
+            drift_ppb: DRIFT_PPB,
+            best_effort: frame::MAX_TAGGED,
+            slot_error: Span::ZERO,
+        }
     }
 }
 
@@ -73,6 +81,8 @@ pub struct BusPlan {
     pub medium: Medium,
     /// How far each clock may be from nominal, in parts of 10⁹.
     pub drift_ppb: u32,
+    /// By how much each station may be late.
+    pub slot_error: Span,
     /// How delays of frames are counted: by their own lengths only where there is no room else.
     pub delays: FrameDelays,
     /// The station that begins rounds: an index.
@@ -181,6 +191,7 @@ pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Di
     Ok(BusPlan {
         medium: bus.tree.medium,
         drift_ppb: bus.tree.drift_ppb,
+        slot_error: Span::from_ns(bus.tree.slot_error),
         delays: bus.delays,
         master: bus.tree.master,
         stations,

@@ -64,6 +64,8 @@ pub(super) struct BroadcastTree {
     pub(super) medium: Medium,
     /// How far each clock may be from nominal.
     pub(super) drift_ppb: u32,
+    /// By how much each station may be late, in ns.
+    pub(super) slot_error: i64,
     /// The stations' nodes, by index.
     pub(super) stations: Vec<NodeId>,
     /// The station that begins rounds.
@@ -113,6 +115,7 @@ impl BroadcastTree {
         let mut tree = Self {
             medium,
             drift_ppb: drift(system, &ports, options),
+            slot_error: options.slot_error.max(system.run.slot_error).as_ns(),
             arrivals: Vec::new(),
             to_stations: Vec::new(),
             stations,
@@ -204,14 +207,15 @@ impl BroadcastTree {
         [self.earlier(ns), self.later(ns)]
     }
 
-    /// From the first octet at the sender to the same octet at the port before a link: at least of
-    /// a frame of so many words, at most of one of others.
+    /// From when the first octet is to leave the sender to the same octet at the port before a link:
+    /// at least of a frame of so many words, at most of one of others, which its sender hands over
+    /// late.
     pub(super) fn begin(&self, arrival: &Arrival, words: [u16; 2]) -> [i64; 2] {
         let ([least, _], [_, most]) = (self.frame(words[0]), self.frame(words[1]));
         let cut = self.earlier(self.octets(CUT_THROUGH)).min(least);
         let early = arrival.fixed + arrival.stored * least + arrival.cut * cut;
         let late = arrival.fixed + (arrival.stored + arrival.cut) * most + arrival.blocked;
-        [early, late]
+        [early, late + self.slot_error]
     }
 
     /// The same at the end of the link.

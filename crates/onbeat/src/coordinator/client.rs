@@ -16,8 +16,8 @@ use crate::coordinator::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
 use crate::interface::context::{attach, follow_schedule};
 use crate::interface::{
-    self, ClockKind, Interface, InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase,
-    Transport,
+    self, ClockKind, Interface, InterfaceIo, InterfaceSettings, Limits, NetworkClock,
+    StationSocket, Timebase, Transport,
 };
 use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
@@ -346,7 +346,7 @@ impl RunContext {
             let own = descriptors.next();
             // Others may have talked on an interface before; namespaces and the emulated network
             // are new in every run, and the latter's frames are the same.
-            let is_shared = attachment.is_some() && own.is_none();
+            let is_shared = attachment.is_some_and(|attachment| attachment.is_shared);
             let instance =
                 if is_shared { interface::instance() } else { (start - 1) as u8 % 255 + 1 };
             let keys = if is_shared { self.keys_of(name, &parameters)? } else { None };
@@ -383,7 +383,7 @@ impl RunContext {
         })
     }
 
-    /// An end on an interface of a namespace.
+    /// An end on an interface, in a namespace, or at the host's station.
     fn attach(
         &self,
         attachment: &Attachment<'_>,
@@ -397,7 +397,10 @@ impl RunContext {
             options: attachment.options,
             ..InterfaceSettings::default()
         };
-        let wire = attach_in(own, &settings, parameters, role)?;
+        let wire = match attachment.by_station {
+            true => station_end(own)?,
+            false => attach_in(own, &settings, parameters, role)?,
+        };
         let _ = self.shared.interface.set(settings.name);
         let base = Arc::clone(&self.shared.base);
         let open = Open { base: Arc::clone(&base), end };
@@ -668,6 +671,12 @@ struct Opened {
     follows_schedule: bool,
     /// Where others may be on the network: what an authenticated channel is checked by.
     protected: Option<(Seal, Guard)>,
+}
+
+/// An end's way to the station of its host, over the socket that came for it.
+pub fn station_end(socket: Option<OwnedFd>) -> Result<Transport, SetupError> {
+    let socket = socket.ok_or(SetupError::ProtocolViolation)?;
+    Ok(Transport::Station(StationSocket::new(socket)))
 }
 
 /// Makes an end's way to an interface in a network namespace, or in the program's own.

@@ -4,3 +4,4 @@
 pub mod client;
 pub mod protocol;
 pub mod socket;
+pub mod socket_queue;

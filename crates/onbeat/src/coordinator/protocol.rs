@@ -19,9 +19,9 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program of another is refused at its first message.
-pub const VERSION: u16 = 12;
+pub const VERSION: u16 = 13;
 /// The oldest version that is understood: the one that knows of the integrity of channels.
-pub const OLDEST_VERSION: u16 = 12;
+pub const OLDEST_VERSION: u16 = 13;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -131,13 +131,19 @@ pub struct Attachment<'a> {
     pub options: InterfaceOptions,
     /// Its name.
     pub interface: &'a str,
+    /// Whether the host's station carries the channel: the end's socket to it comes with the
+    /// packet.
+    pub by_station: bool,
+    /// Whether others than this run may be on the network.
+    pub is_shared: bool,
 }
 
 impl Attachment<'_> {
     fn bits(&self) -> u8 {
         let o = &self.options;
-        let bits = [o.untagged, o.busy_poll, o.timestamps, o.launch_time, o.follow_schedule];
-        bits.iter().enumerate().fold(0, |all, (at, bit)| all | u8::from(*bit) << at)
+        let options = [o.untagged, o.busy_poll, o.timestamps, o.launch_time, o.follow_schedule];
+        let bits = options.iter().chain([&self.by_station, &self.is_shared]);
+        bits.enumerate().fold(0, |all, (at, bit)| all | u8::from(*bit) << at)
     }
 }
 
@@ -350,7 +356,8 @@ impl<'a> Reader<'a> {
             queue,
             ..InterfaceOptions::default()
         };
-        Ok(Some(Attachment { transport, options, interface }))
+        let [by_station, is_shared] = [bit(5), bit(6)];
+        Ok(Some(Attachment { transport, options, interface, by_station, is_shared }))
     }
     fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
@@ -694,6 +701,8 @@ mod tests {
                     transport: TransportKind::Udp6,
                     options: InterfaceOptions { queue: 3, timestamps: true, ..Default::default() },
                     interface: "eth0",
+                    by_station: true,
+                    is_shared: false,
                 }),
             },
             Body::Started(Start { base: Base::Virtual, clock, write_until, stop }),

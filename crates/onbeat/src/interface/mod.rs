@@ -2,7 +2,8 @@
 //! kernel. The task that reads blocks in its own receive call; the task that writes sends itself.
 //!
 //! ```text
-//! TalkerEndpoint, ListenerEndpoint (runtime) ── InterfaceIo ── PacketSocket, UdpSocket, XdpSocket
+//! TalkerEndpoint, ListenerEndpoint (runtime) ── InterfaceIo ── PacketSocket, UdpSocket, XdpSocket,
+//!                                        │                    or StationSocket ── station
 //!                                        └ NetworkClock
 //! ```
 
@@ -45,7 +46,10 @@ pub use packet::overhear_ptp;
 pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
-pub use station::{InterfaceStation, SlotErrors, WireCounters};
+pub use station::{
+    ChannelCounters, InterfaceStation, SlotErrors, StationDoor, StationEndpoint,
+    StationEndpointError, StationSocket, WireCounters,
+};
 pub use synchronisation::tai_offset;
 pub use synchronisation::{Finding, Synchronisation};
 pub use table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable};
@@ -129,6 +133,8 @@ pub enum Transport {
     Udp(UdpSocket),
     /// AF_XDP.
     Xdp(Box<XdpSocket>),
+    /// The host's station.
+    Station(StationSocket),
 }
 
 impl Transport {
@@ -140,6 +146,7 @@ impl Transport {
             Self::Packet(socket) => socket.send(frame, launch),
             Self::Udp(socket) => socket.send(frame, launch),
             Self::Xdp(socket) => socket.send(frame, launch),
+            Self::Station(socket) => socket.send(frame),
         }
     }
 
@@ -149,6 +156,7 @@ impl Transport {
             Self::Packet(socket) => socket.try_receive(into),
             Self::Udp(socket) => socket.try_receive(into),
             Self::Xdp(socket) => socket.try_receive(into),
+            Self::Station(socket) => socket.try_receive(into),
         }
     }
 
@@ -159,6 +167,7 @@ impl Transport {
             Self::Packet(socket) => socket.receive(into),
             Self::Udp(socket) => socket.receive(into),
             Self::Xdp(socket) => socket.receive(into),
+            Self::Station(socket) => socket.receive(into),
         }
     }
 
@@ -170,6 +179,7 @@ impl Transport {
             Self::Packet(socket) => socket.counted().map_or(0, |dropped| dropped.since(reason)),
             Self::Udp(socket) => socket.counted().map_or(0, |dropped| dropped.since(reason)),
             Self::Xdp(socket) => socket.dropped(reason),
+            Self::Station(_) => 0,
         }
     }
 
@@ -179,6 +189,7 @@ impl Transport {
             Self::Packet(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
             Self::Udp(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
             Self::Xdp(socket) => socket.has_dropped(),
+            Self::Station(_) => false,
         }
     }
 
@@ -187,8 +198,8 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket::prioritise(socket, pcp, options),
             Self::Udp(socket) => socket::prioritise(socket, pcp, options),
-            // Frames go to one queue.
-            Self::Xdp(_) => Ok(()),
+            // Frames go to one queue, or in slots.
+            Self::Xdp(_) | Self::Station(_) => Ok(()),
         }
     }
 
@@ -198,6 +209,7 @@ impl Transport {
             Self::Packet(socket) => socket.launches(),
             Self::Udp(socket) => socket.launches(),
             Self::Xdp(socket) => socket.launches(),
+            Self::Station(_) => false,
         }
     }
 
@@ -207,6 +219,7 @@ impl Transport {
             Self::Packet(socket) => socket.as_fd(),
             Self::Udp(socket) => socket.as_fd(),
             Self::Xdp(socket) => socket.as_fd(),
+            Self::Station(socket) => socket.as_fd(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The ends of channels that programs have opened, and what was delivered to them.
 
-use crate::coordinator::socket_queue::SocketQueue;
 use crate::coordinator::table::{EndpointId, ProgramId};
+use onbeat::coordinator::socket_queue::SocketQueue;
+use onbeat::interface::StationDoor;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
@@ -12,6 +13,7 @@ use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, Header};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The most records that a run keeps, of all its ends.
 const RECORDS_MAX: u32 = shared_log::MAX_CAPACITY;
@@ -40,6 +42,8 @@ pub(super) struct Endpoint {
     pub(super) own: Option<OwnedFd>,
     /// Listener, real time: what keeps that one's queue.
     pub(super) queue: Option<SocketQueue>,
+    /// Where a station carries the channel: the end's door to it.
+    pub(super) door: Option<Arc<StationDoor>>,
     /// Whether the program has closed it or is gone. A closed end has no queue.
     pub(super) closed: bool,
     /// How often this end of the channel was opened, with this time.
@@ -97,6 +101,7 @@ impl Endpoint {
             inbox: ReceiveQueue::default(),
             own,
             queue,
+            door: None,
             closed: false,
             start: 1,
             before: None,
@@ -113,6 +118,9 @@ impl Endpoint {
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.queue = None;
+        if let Some(door) = self.door.take() {
+            door.close();
+        }
         if self.role == Role::Listener {
             self.own = None;
         }

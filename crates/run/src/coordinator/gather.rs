@@ -3,6 +3,7 @@
 use crate::coordinator::endpoint::Endpoint;
 use crate::coordinator::network::NetworkKind;
 use crate::coordinator::session::{Owner, Session};
+use crate::coordinator::station_on_kernel::Ended;
 use crate::coordinator::table::EndpointId;
 use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
@@ -72,12 +73,15 @@ impl Session<'_> {
             tcp: Vec::new(),
             reservations: None,
             // A part of a recording knows only that there are some.
-            stations: self.stations.is_some().then(StationsObserved::default),
+            stations: (!self.options.stations.is_empty()).then(StationsObserved::default),
         }
     }
 
     /// What stations did, if they carried the channels.
-    fn stations_observed(&self, notes: &mut Vec<String>) -> Option<StationsObserved> {
+    fn stations_observed(&mut self, notes: &mut Vec<String>) -> Option<StationsObserved> {
+        if !self.stations_on_kernel.is_empty() {
+            return Some(self.stations_on_kernel_observed(notes));
+        }
         let observed = self.stations.as_ref()?.observed(&self.engine);
         let counts = |station: &StationObserved| {
             let counters = &station.counters;
@@ -90,7 +94,10 @@ impl Session<'_> {
                 timeouts: counters.sync_timeouts,
                 overruns: counters.overruns,
                 discarded: counters.syncs_discarded,
+                missed: 0,
+                late: 0,
                 has_stopped: station.trap.is_some(),
+                slot_error: None,
             }
         };
         let stations: Vec<_> = observed.stations.iter().map(counts).collect();
@@ -102,8 +109,48 @@ impl Session<'_> {
                 station.unsent
             ));
         }
-        let waits = observed.ports.iter().map(|port| port.waits).sum();
-        Some(StationsObserved { stations, collisions: observed.collisions(), waits })
+        let waits = Some(observed.ports.iter().map(|port| port.waits).sum());
+        let collisions = Some(observed.collisions());
+        Some(StationsObserved { stations, collisions, waits })
+    }
+
+    /// The same on a network of the kernel, where nobody sees the ports. Ends the stations.
+    fn stations_on_kernel_observed(&mut self, notes: &mut Vec<String>) -> StationsObserved {
+        let mut stations = Vec::new();
+        for station in &mut self.stations_on_kernel {
+            let host = &self.system.node(station.node()).name;
+            let Some(Ended { counts, channels, is_prior, error }) = station.finish() else {
+                if station.has_begun() {
+                    notes.push(format!("the station of host `{host}` did not run to its end"));
+                }
+                continue;
+            };
+            if let Some(error) = error {
+                notes.push(format!("the station of host `{host}` ended before the run: {error}"));
+            }
+            if !is_prior {
+                notes.push(format!(
+                    "the station of host `{host}` had no real-time priority, which is not \
+                     permitted here: its slots are as exact as the machine is idle"
+                ));
+            }
+            if channels.malformed > 0 {
+                notes.push(format!(
+                    "the station of host `{host}` dropped {} packets of its programs that were no \
+                     messages of their channels",
+                    channels.malformed
+                ));
+            }
+            if channels.overflowed > 0 {
+                notes.push(format!(
+                    "{} messages that came to host `{host}` are lost: its programs came too late \
+                     for them, their queues were full",
+                    channels.overflowed
+                ));
+            }
+            stations.push(counts);
+        }
+        StationsObserved { stations, collisions: None, waits: None }
     }
 
     /// What the kernel held for a program that did not come for it any more is not known here: says

@@ -15,7 +15,7 @@ mod network;
 mod processors;
 mod real_time;
 mod session;
-mod socket_queue;
+mod station_on_kernel;
 mod synthetic;
 mod synthetic_on_kernel;
 mod table;
@@ -83,7 +83,7 @@ pub struct RunOptions<'a> {
     pub settings: RunSettings,
     /// What carries the frames.
     pub network: NetworkKind,
-    /// The stations that carry the channels, where slots do; on the emulated network only.
+    /// The stations that carry the channels, where slots do.
     pub stations: Vec<CarryingStation>,
     /// The directory of the description: where programs are found and started.
     pub directory: &'a Path,
@@ -127,6 +127,14 @@ pub enum NoRun {
     /// The network cannot have the stations.
     #[error("{}", onbeat_net::network_code::explain(.0))]
     Stations(Vec<StationError>),
+    /// A host's station cannot be opened.
+    #[error("the station of host `{host}`: {error}")]
+    Station {
+        /// The host.
+        host: String,
+        /// What the system said.
+        error: io::Error,
+    },
     /// An end on a host without programs cannot be played.
     #[error("an endpoint on host `{host}`, which has no programs: {error}")]
     SyntheticOnKernel {
@@ -158,14 +166,15 @@ pub fn run<'a>(
         real || matches!(options.network, NetworkKind::Emulated),
         "only the emulated network has virtual time"
     );
-    let carrier = Carrier::new(options.network.clone(), system)?;
+    let by_stations = !options.stations.is_empty();
+    let carrier = Carrier::new(options.network.clone(), system, by_stations)?;
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
-    assert!(carrier.is_emulated() || options.stations.is_empty(), "stations are emulated");
     let mut session = Session::new(system, plan, options, carrier)?;
+    session.open_stations_on_kernel()?;
     session.open_synthetic_on_kernel()?;
     let (mut started, mut notes) = Started::new(&limits, reaper)?;
-    let users = users(session.programs.iter().copied(), &session.carrier.kind)?;
+    let users = users(session.programs.iter().copied(), &session.carrier.kind, by_stations)?;
     for (position, user) in session.programs.positions().zip(&users) {
         let program = session.programs[position];
         let (door, theirs) =
@@ -214,6 +223,7 @@ pub fn run<'a>(
 fn users<'a>(
     programs: impl Iterator<Item = &'a Program>,
     network: &NetworkKind,
+    by_stations: bool,
 ) -> Result<Vec<Option<User>>, NoRun> {
     let own = rustix::process::geteuid();
     let of = |program: &Program| {
@@ -234,6 +244,10 @@ fn users<'a>(
         if !own.is_root() {
             let help = "run as that user or as the superuser, or remove the key";
             return Err(wrong("only the superuser can start programs as other users".into(), help));
+        }
+        // What a station carries passes sockets that the program is given.
+        if by_stations {
+            return Ok(Some(user));
         }
         if matches!(network, NetworkKind::Namespaces { .. }) {
             let help = "remove the key, or run on the emulated network";

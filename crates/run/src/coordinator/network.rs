@@ -75,11 +75,17 @@ pub(super) struct Carrier {
     namespaces: Option<netns::KernelNetwork>,
     /// The interface's own address.
     address: Option<MacAddress>,
+    /// Whether stations of hosts carry the channels.
+    by_stations: bool,
 }
 
 impl Carrier {
     /// Makes or looks up the network.
-    pub(super) fn new(kind: NetworkKind, system: &System) -> Result<Self, NoNetwork> {
+    pub(super) fn new(
+        kind: NetworkKind,
+        system: &System,
+        by_stations: bool,
+    ) -> Result<Self, NoNetwork> {
         let (mut namespaces, mut address) = (None, None);
         match &kind {
             NetworkKind::Emulated => {}
@@ -99,7 +105,7 @@ impl Carrier {
                 address = Some(interface.address);
             }
         }
-        Ok(Self { kind, namespaces, address })
+        Ok(Self { kind, namespaces, address, by_stations })
     }
 
     /// Whether the engine carries the frames.
@@ -138,20 +144,22 @@ impl Carrier {
     /// The interface of every end that takes part; none on the emulated network.
     pub(super) fn attachment(&self) -> Option<Attachment<'_>> {
         // The records tell when each frame was at the port.
-        let stamped = |options: InterfaceOptions| InterfaceOptions { timestamps: true, ..options };
-        match &self.kind {
-            NetworkKind::Emulated => None,
-            NetworkKind::Namespaces { transport, options } => Some(Attachment {
-                transport: *transport,
-                options: stamped(*options),
-                interface: netns::INTERFACE,
-            }),
-            NetworkKind::Interface { name, transport, options, .. } => Some(Attachment {
-                transport: *transport,
-                options: stamped(*options),
-                interface: name,
-            }),
-        }
+        let (transport, options, interface) = match &self.kind {
+            NetworkKind::Emulated => return None,
+            NetworkKind::Namespaces { transport, options } => {
+                (*transport, *options, netns::INTERFACE)
+            }
+            NetworkKind::Interface { name, transport, options, .. } => {
+                (*transport, *options, name.as_str())
+            }
+        };
+        Some(Attachment {
+            transport,
+            options: InterfaceOptions { timestamps: true, ..options },
+            interface,
+            by_station: self.by_stations,
+            is_shared: self.is_interface(),
+        })
     }
 
     /// The network of namespaces.

@@ -3,7 +3,7 @@
 use crate::coordinator::endpoint::{Endpoint, capacity};
 use crate::coordinator::handshake::connection;
 use crate::coordinator::network::Carrier;
-use crate::coordinator::socket_queue::SocketQueue;
+use crate::coordinator::station_on_kernel::{StationOnKernel, StationPart};
 use crate::coordinator::synthetic::{SyntheticListener, SyntheticTalker};
 use crate::coordinator::synthetic_on_kernel::SyntheticOnKernel;
 use crate::coordinator::table::{EndpointId, ProgramId, Table, ThreadId};
@@ -18,22 +18,26 @@ use onbeat::clock::clamp_to_run;
 use onbeat::coordinator::client::STAMP;
 use onbeat::coordinator::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
 use onbeat::coordinator::socket;
-use onbeat::interface::{InterfaceSettings, Limits, NetworkClock};
+use onbeat::coordinator::socket_queue::SocketQueue;
+use onbeat::interface::{
+    InterfaceSettings, Limits, NetworkClock, StationDoor, StationEndpoint,
+};
 use onbeat::interface::{launch_times, parameters_of};
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::record::Role;
 use onbeat_model::system::{
-    Channel, ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode,
+    Channel, ChannelId, Node, NodeId, NodeKind, PortId, Program, System, TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, frame};
-use onbeat_net::network_code::{NetworkCode, NetworkCodeSettings};
+use onbeat_net::network_code::{ChannelEnd, NetworkCode, NetworkCodeSettings, StationChannel};
 use onbeat_net::{Engine, Options, Overfull};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::Frame;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The most threads that all programs of a run may have at one time.
@@ -178,8 +182,10 @@ pub(super) struct Session<'a> {
     pub(super) told: Told,
     pub(super) packet: Box<[u8; MAX_PACKET]>,
     plan: &'a Plan,
-    /// Those that carry the channels, if any do.
+    /// Those that carry the channels on the emulated network, if any do.
     pub(super) stations: Option<NetworkCode>,
+    /// The same on a network of the kernel.
+    pub(super) stations_on_kernel: Vec<StationOnKernel>,
     /// The description's noise on a network of namespaces.
     pub(super) noise: Option<NoiseTraffic>,
     /// The described faults of links and nodes, on a network of namespaces.
@@ -232,6 +238,7 @@ impl<'a> Session<'a> {
             carrier,
             programs,
             stations: None,
+            stations_on_kernel: Vec::new(),
             noise: None,
             faults: Ok(LinkFaults::default()),
             engine,
@@ -358,6 +365,48 @@ impl<'a> Session<'a> {
         self.system.channels.iter().map(|channel| 1 + channel.listeners.len()).sum()
     }
 
+    /// Opens the stations that carry the channels on a network of the kernel.
+    pub(super) fn open_stations_on_kernel(&mut self) -> Result<(), NoRun> {
+        let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
+        for station in &self.options.stations {
+            let parameters = |channel| self.parameters(channel);
+            let setup = station.setup(self.system, &parameters);
+            let is_its = |node: &Node| node.name == station.program.station;
+            let node = self.system.nodes.iter().position(is_its).unwrap_or_default();
+            let node = NodeId(node as u32);
+            if !self.carrier.includes(node) {
+                continue;
+            }
+            let end = |channel: &StationChannel| {
+                let role = match channel.end {
+                    ChannelEnd::Talker => Role::Talker,
+                    ChannelEnd::Listener(_) => Role::Listener,
+                };
+                let StationChannel { buffer, parameters, .. } = *channel;
+                (channel.channel, StationEndpoint { buffer, role, parameters })
+            };
+            let part = StationPart {
+                node,
+                program: &station.program,
+                ends: setup.channels.iter().map(end).collect(),
+                late_limit: self.options.settings.slot_error,
+            };
+            let namespace = self.carrier.namespace(node);
+            let opened = StationOnKernel::open(&part, attachment.interface, namespace);
+            self.stations_on_kernel.push(opened.map_err(|error| {
+                let host = station.program.station.clone();
+                NoRun::Station { host, error }
+            })?);
+        }
+        Ok(())
+    }
+
+    /// The door of a host's end to its station, if one carries the channel.
+    fn door(&self, node: NodeId, channel: ChannelId, role: Role) -> Option<Arc<StationDoor>> {
+        let station = self.stations_on_kernel.iter().find(|station| station.node() == node)?;
+        station.door(channel, role).cloned()
+    }
+
     /// Opens the ends of hosts without programs on a network of the kernel.
     pub(super) fn open_synthetic_on_kernel(&mut self) -> Result<(), NoRun> {
         let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
@@ -371,10 +420,15 @@ impl<'a> Session<'a> {
                     continue;
                 }
                 let role = if place == 0 { Role::Talker } else { Role::Listener };
-                let namespace = self.carrier.namespace(*node);
-                let namespace = namespace.map(|n| n.try_clone_to_owned()).transpose()?;
+                let way = match self.door(*node, id, role) {
+                    Some(door) => Some(door.open().try_clone_to_owned()?),
+                    None => {
+                        let namespace = self.carrier.namespace(*node);
+                        namespace.map(|n| n.try_clone_to_owned()).transpose()?
+                    }
+                };
                 let part = (parameters, self.plan.phase(self.system, id));
-                let endpoint = SyntheticOnKernel::open(role, part, capacity, attachment, namespace);
+                let endpoint = SyntheticOnKernel::open(role, part, capacity, attachment, way);
                 let endpoint = endpoint.map_err(|error| NoRun::SyntheticOnKernel {
                     host: self.system.node(*node).name.clone(),
                     error,
@@ -387,6 +441,9 @@ impl<'a> Session<'a> {
 
     /// Lets everything begin that is not a program, on a network of the kernel.
     pub(super) fn begin(&mut self, clock: &NetworkClock, start: MonoTime) -> Result<(), Failure> {
+        for station in &mut self.stations_on_kernel {
+            station.begin(start)?;
+        }
         for (channel, owners) in self.system.channels.iter().zip(&mut self.owners) {
             let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
             for (node, owner) in nodes.zip(owners) {
@@ -731,12 +788,16 @@ impl<'a> Session<'a> {
         let body = Body::Opened { end: end.0, start, last, capacity, parameters, attachment };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
-        with.extend(self.carrier.namespace(node));
+        let door = self.door(node, channel, role);
+        match &door {
+            Some(door) => with.push(door.open()),
+            None => with.extend(self.carrier.namespace(node)),
+        }
         self.answer_with(thread, body, &with)?;
         let whose = (channel, role, node, program);
         let own = own.map(|(_, ours)| ours);
         let mut opened = Endpoint::new(whose, parameters, (log, memory), capacity, own, queue);
-        (opened.start, opened.before) = (start, before);
+        (opened.start, opened.before, opened.door) = (start, before, door);
         self.endpoints.push(opened);
         self.owners[channel.index()][owner] = Owner::Program(end);
         Ok(())

@@ -3,7 +3,7 @@
 
 use onbeat::clock::want_exact_timers;
 use onbeat::context::{EndpointIo, Listener, Talker};
-use onbeat::coordinator::client::{SetupError, attach_in};
+use onbeat::coordinator::client::{SetupError, attach_in, station_end};
 use onbeat::coordinator::protocol::Attachment;
 use onbeat::interface::follow_schedule;
 use onbeat::interface::instance;
@@ -41,13 +41,14 @@ enum Part {
 
 impl SyntheticOnKernel {
     /// Opens the end's way to its interface, so that nothing that is sent from now on is missed. A
-    /// talker writes `phase` after the start for the first time.
+    /// talker writes `phase` after the start for the first time. `way` is the namespace of the
+    /// interface, or the end's socket to its host's station.
     pub(super) fn open(
         role: Role,
         (parameters, phase): (ChannelParameters, Span),
         capacity: u32,
         attachment: Attachment<'_>,
-        namespace: Option<OwnedFd>,
+        way: Option<OwnedFd>,
     ) -> Result<Self, SetupError> {
         let settings = InterfaceSettings {
             name: attachment.interface.to_owned(),
@@ -56,8 +57,11 @@ impl SyntheticOnKernel {
             ..InterfaceSettings::default()
         };
         // Others may be on the network, unless it is the run's own.
-        let is_shared = namespace.is_none();
-        let wire = attach_in(namespace, &settings, &parameters, role)?;
+        let is_shared = attachment.is_shared;
+        let wire = match attachment.by_station {
+            true => station_end(way)?,
+            false => attach_in(way, &settings, &parameters, role)?,
+        };
         let memory = shared_log::create(capacity)?;
         let log = SharedLog::map(&memory, capacity)?;
         let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);

@@ -230,12 +230,21 @@ impl Station {
     /// which [`Station::next`] is not after `now` and wants another call.
     pub fn advance(&mut self, now: Cycles, observer: &mut impl Observer) {
         for _ in 0..INSTRUCTIONS_PER_ADVANCE {
-            let at = self.next();
-            if at > now || matches!(self.progress, Progress::Stopped) {
+            if !self.step(now, observer) {
                 return;
             }
+        }
+    }
+
+    /// The same of the next instruction alone; false if none is issued up to now. Who does
+    /// something between two instructions calls this.
+    pub fn step(&mut self, now: Cycles, observer: &mut impl Observer) -> bool {
+        let at = self.next();
+        let is_due = at <= now && !matches!(self.progress, Progress::Stopped);
+        if is_due {
             self.carry_out(at, now, observer);
         }
+        is_due
     }
 
     /// A data frame has been received at an instant, [`super::timing::RECEIVE_STORE`] after its

@@ -1,9 +1,10 @@
-//! The receive queue of a listener in emulated real time: what the kernel holds in the end's own
-//! socket. It follows the rule of [`onbeat_runtime::queue`]: a socket that is full keeps what is
-//! old, so the coordinator holds the reader's side too, and takes the oldest message out of it.
+//! The receive queue of a listener whose frames come through a socket of its own: from the
+//! coordinator in emulated real time, or from its host's station. It follows the rule of
+//! [`onbeat_runtime::queue`]: a socket that is full keeps what is old, so whoever sends holds the
+//! reader's side too, and takes the oldest message out of it.
 
-use onbeat::coordinator::protocol::MAX_PACKET;
-use onbeat::coordinator::socket;
+use crate::coordinator::protocol::MAX_PACKET;
+use crate::coordinator::socket;
 use onbeat_runtime::queue::CAPACITY;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt;
@@ -11,7 +12,7 @@ use std::io::{self, IoSlice};
 
 /// What it takes to keep the rule at a reader's socket.
 #[derive(Debug)]
-pub(super) struct SocketQueue {
+pub struct SocketQueue {
     /// The reader's side.
     theirs: OwnedFd,
     /// What the kernel counts for one message; all of a channel have one size.
@@ -21,7 +22,10 @@ pub(super) struct SocketQueue {
 impl SocketQueue {
     /// For packets of `octets` from `ours` to `theirs`, between which nothing has passed yet. Where
     /// the system grants less memory than [`CAPACITY`] messages take, fewer wait.
-    pub(super) fn new(ours: &OwnedFd, theirs: BorrowedFd<'_>, octets: usize) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The kernel's, or something has passed.
+    pub fn new(ours: &OwnedFd, theirs: BorrowedFd<'_>, octets: usize) -> io::Result<Self> {
         let mut packet = [0; MAX_PACKET];
         let none = io::ErrorKind::InvalidData;
         if !socket::try_send(ours, &[IoSlice::new(&packet[..octets])])? {
@@ -35,8 +39,12 @@ impl SocketQueue {
         Ok(Self { theirs: theirs.try_clone_to_owned()?, unit })
     }
 
-    /// Sends a packet; `dropped` gets those that had to go for it. An error: the reader is gone.
-    pub(super) fn push(
+    /// Sends a packet; `dropped` gets those that had to go for it. Real-time: some system calls,
+    /// allocates nothing.
+    ///
+    /// # Errors
+    /// The reader is gone.
+    pub fn push(
         &self,
         ours: &OwnedFd,
         parts: &[IoSlice<'_>],

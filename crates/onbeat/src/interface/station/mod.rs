@@ -6,15 +6,27 @@
 //! time; the frame that begins a round counts from there. What the thread hands over late leaves
 //! late: [`SlotErrors`] has by how much. What would leave later than a limit is not sent: by then
 //! the wire is another station's.
+//!
+//! A station that carries channels has sockets to the programs of its host ([`StationDoor`]): its
+//! thread is the one between them and the wire, and the only one.
 
+mod channels;
+mod end;
+
+pub use channels::{ChannelCounters, StationDoor, StationEndpoint, StationEndpointError};
+pub use end::StationSocket;
+
+use channels::StationChannels;
 use crate::clock::{MonoTime, want_exact_timers};
 use crate::interface::{Interface, option, packet, socket};
 use onbeat_model::time::Span;
 use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::network_code::program::StationProgram;
-use onbeat_runtime::network_code::station::{Observer, Station, Transmission};
+use onbeat_runtime::network_code::station::{
+    INSTRUCTIONS_PER_ADVANCE, Observer, Station, Transmission,
+};
 use onbeat_runtime::network_code::timing::{CYCLE_NS, Cycles};
-use onbeat_runtime::network_code::trace::TraceEntry;
+use onbeat_runtime::network_code::trace::{Outcome, TraceEntry};
 use onbeat_runtime::network_code::wire::{
     ETHERTYPE_DATA, ETHERTYPE_ROUND, FRAME_MAX, FrameContent, GROUP, StationFrame, VlanTag,
     emit_data, emit_round,
@@ -33,6 +45,12 @@ use std::io::{self, IoSliceMut};
 const PCP: u8 = 7;
 /// The VLAN of tagged frames: none, the tag has the priority alone.
 const PRIORITY_TAGGED: u16 = 0;
+/// By how much sleeps are begun sooner at most, because earlier ones ended late.
+const EARLY_MAX: Span = Span::from_us(100);
+/// By how much more, when a sleep ended later than that, and less, when it did not: so one of nine
+/// does.
+const EARLIER: Span = Span::from_ns(1_000);
+const LESS_EARLY: Span = Span::from_ns(125);
 /// How many frames are taken before the program continues: more than a full receive queue of a
 /// neighbour brings in one wait.
 const AT_ONCE: usize = 256;
@@ -70,11 +88,14 @@ impl SlotErrors {
 #[derive(Debug)]
 pub struct InterfaceStation {
     station: Station,
+    channels: StationChannels,
     wire: StationWire,
     timer: OwnedFd,
     received: [u8; FRAME_MAX],
     /// The latest instant of what came.
     latest: Cycles,
+    /// By how much sleeps are begun sooner.
+    early: Span,
 }
 
 /// The way to the link.
@@ -89,6 +110,8 @@ struct StationWire {
     errors: SlotErrors,
     counters: WireCounters,
     link_up: bool,
+    /// What was carried out last.
+    done: Option<TraceEntry>,
 }
 
 /// What became of a station's transmissions.
@@ -102,6 +125,8 @@ pub struct WireCounters {
     pub missed: u64,
     /// Frames that the kernel did not take.
     pub refused: u64,
+    /// How often the program took a frame that had come later than frames may be sent.
+    pub late: u64,
 }
 
 impl InterfaceStation {
@@ -137,9 +162,13 @@ impl InterfaceStation {
         )?;
         let tag = program.medium.tagged.then_some(VlanTag { vlan: PRIORITY_TAGGED, pcp: PCP });
         let link_up = interface.up && interface.running;
+        let channels = StationChannels::new()?;
         let mut station = Station::new(program);
         station.link(link_up);
-        let errors = SlotErrors { kept: Vec::with_capacity(errors), room: errors, more: 0 };
+        // Written to, so that the memory is there when it is needed.
+        let mut kept = vec![Span::from_ns(1); errors];
+        kept.clear();
+        let errors = SlotErrors { kept, room: errors, more: 0 };
         let start = MonoTime::now();
         let wire = StationWire {
             socket,
@@ -151,8 +180,26 @@ impl InterfaceStation {
             errors,
             counters: WireCounters::default(),
             link_up,
+            done: None,
         };
-        Ok(Self { station, wire, timer, received: [0; FRAME_MAX], latest: Cycles(0) })
+        let (received, latest, early) = ([0; FRAME_MAX], Cycles(0), Span::ZERO);
+        Ok(Self { station, channels, wire, timer, received, latest, early })
+    }
+
+    /// Lets it carry channels from now on; gives the doors to them, in the order of the ends.
+    ///
+    /// # Errors
+    /// Which end it cannot carry, and why.
+    pub fn carry(
+        &mut self,
+        ends: &[StationEndpoint],
+    ) -> Result<Vec<StationDoor>, (usize, StationEndpointError)> {
+        self.channels.carry(self.station.program(), ends)
+    }
+
+    /// Has the first instruction issued at an instant, for one that has issued none.
+    pub fn begin(&mut self, at: MonoTime) {
+        self.wire.start = at;
     }
 
     /// The station: what its application writes and reads.
@@ -170,6 +217,11 @@ impl InterfaceStation {
         &self.wire.errors
     }
 
+    /// What became of messages of the channels that it carries.
+    pub fn channel_counters(&self) -> ChannelCounters {
+        self.channels.counters()
+    }
+
     /// What became of its transmissions.
     pub fn wire_counters(&self) -> WireCounters {
         self.wire.counters
@@ -178,25 +230,44 @@ impl InterfaceStation {
     /// Waits until something is due, at most until `until`, and carries it out; where the program
     /// waits for a round, a frame ends the wait too.
     ///
-    /// Real-time: sleeps to an absolute instant; then a system call for each frame that comes or
-    /// leaves. Allocates nothing.
+    /// Real-time: sleeps to an absolute instant, or to shortly before it, and looks at the clock for
+    /// the rest, as long as sleeps are usually late; then a system call for each frame or message that
+    /// comes or leaves. Allocates nothing.
     ///
     /// # Errors
     /// The kernel's, but for that the link is down.
     pub fn step(&mut self, until: MonoTime) -> io::Result<()> {
         want_exact_timers();
-        let due = self.wire.when(self.station.next()).min(until);
+        let due = self.wire.when(self.station.next());
         if self.station.waits_for_round() {
-            self.wait_for_frame(due)?;
+            self.wait_for_frame(due.min(until))?;
+        } else if due <= until {
+            self.sleep(due);
         } else {
-            due.sleep();
+            until.sleep();
         }
         let now = MonoTime::now();
+        self.channels.take_written(&mut self.station)?;
         self.take_frames(now)?;
         let now = self.wire.cycles(now).max(self.latest);
-        self.station.advance(now, &mut self.wire);
+        advance((&mut self.station, &mut self.channels, &mut self.wire), now);
         self.station.link(self.wire.link_up);
         Ok(())
+    }
+
+    /// Sleeps to an instant.
+    fn sleep(&mut self, due: MonoTime) {
+        let wake = due + -self.early;
+        if MonoTime::now() < wake {
+            wake.sleep();
+            self.early = match MonoTime::now() > due {
+                true => (self.early + EARLIER).min(EARLY_MAX),
+                false => (self.early - LESS_EARLY).max(Span::ZERO),
+            };
+        }
+        while MonoTime::now() < due {
+            std::hint::spin_loop();
+        }
     }
 
     /// Waits for a frame, until an instant.
@@ -240,7 +311,8 @@ impl InterfaceStation {
                 continue;
             };
             self.latest = at;
-            self.station.advance(at - Cycles(1), &mut self.wire);
+            let parts = (&mut self.station, &mut self.channels, &mut self.wire);
+            advance(parts, at - Cycles(1));
             match frame.content {
                 FrameContent::Data { message, words } => {
                     self.station.data_received(at, message, words.iter());
@@ -251,6 +323,23 @@ impl InterfaceStation {
             }
         }
         Ok(())
+    }
+}
+
+/// Carries out what is issued up to a cycle.
+fn advance(
+    (station, channels, wire): (&mut Station, &mut StationChannels, &mut StationWire),
+    until: Cycles,
+) {
+    for _ in 0..INSTRUCTIONS_PER_ADVANCE {
+        if !station.step(until, wire) {
+            return;
+        }
+        if let Some(entry) = wire.done.take() {
+            channels.done(entry, station);
+            let is_late = || MonoTime::now() - wire.when(entry.next) > wire.late_limit;
+            wire.counters.late += u64::from(entry.outcome == Outcome::Received(true) && is_late());
+        }
     }
 }
 
@@ -269,7 +358,9 @@ impl StationWire {
 }
 
 impl Observer for StationWire {
-    fn trace(&mut self, _: TraceEntry) {}
+    fn trace(&mut self, entry: TraceEntry) {
+        self.done = Some(entry);
+    }
 
     fn transmit(&mut self, at: Cycles, transmission: Transmission<'_>) {
         let due = self.when(at);
