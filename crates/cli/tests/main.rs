@@ -33,6 +33,7 @@ mod bounds_command;
 mod burst;
 mod campaign;
 mod carried;
+mod carried_on_kernel;
 mod cc;
 mod classes;
 mod cleanup;

@@ -7,7 +7,7 @@ use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Rol
 use onbeat_model::reservation::{
     FailureCode, ListenerReservation, ReservationObserved, ReservationStatus, ReservationsObserved,
 };
-use onbeat_model::stations::{StationCounts, StationsObserved};
+use onbeat_model::stations::{SlotErrorFigures, StationCounts, StationsObserved};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::tcp::{TcpMessage, TcpObserved};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
@@ -171,11 +171,13 @@ prop_compose! {
 
 prop_compose! {
     fn any_stations()(
-        ports in any::<[u64; 2]>(),
-        stations in proptest::collection::vec(any::<(u32, [u64; 7], bool)>(), 0..4),
+        ports in any::<[Option<u64>; 2]>(),
+        stations in proptest::collection::vec(
+            any::<(u32, [u64; 9], bool, Option<[i64; 3]>)>(), 0..4),
     ) -> StationsObserved {
-        let station = |(node, counts, has_stopped)| {
-            let [rounds, sent, received, unsent, timeouts, overruns, discarded] = counts;
+        let station = |(node, counts, has_stopped, slot_error): (_, _, _, Option<[i64; 3]>)| {
+            let [rounds, sent, received, unsent, timeouts, overruns, discarded, missed, late] = counts;
+            let slot_error = slot_error.map(|ns| ns.map(Span::from_ns));
             StationCounts {
                 node: NodeId(node),
                 rounds,
@@ -186,6 +188,9 @@ prop_compose! {
                 overruns,
                 discarded,
                 has_stopped,
+                missed,
+                late,
+                slot_error: slot_error.map(|[p50, p99, max]| SlotErrorFigures { p50, p99, max }),
             }
         };
         let [collisions, waits] = ports;

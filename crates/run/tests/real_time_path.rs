@@ -6,18 +6,24 @@ mod common;
 
 use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
-use onbeat::interface::{InterfaceOptions, InterfaceSettings, InterfaceStation, LOOK_AGAIN};
+use onbeat::interface::{
+    InterfaceOptions, InterfaceSettings, InterfaceStation, LOOK_AGAIN, StationEndpoint,
+};
 use onbeat_model::integrity::Integrity;
-use onbeat_model::time::Span;
+use onbeat_model::record::Role;
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_network_code::assembly::{AssemblyOptions, assemble};
 use onbeat_run::netns::INTERFACE;
 use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::network_code::instruction::BufferId;
-use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::talker::{ChannelParameters, Talker};
+use onbeat_runtime::wire::Frame;
+use rustix::net::{RecvFlags, SendFlags};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const SIZE: Octets = Octets::new(8);
 const MESSAGES: u64 = 500;
@@ -183,16 +189,17 @@ answers:
     halt
 ";
 
+fn open(text: &str) -> InterfaceStation {
+    let assembly = assemble("a.nc", text, AssemblyOptions::default());
+    let program = assembly.program.unwrap_or_else(|| panic!("{:?}", assembly.diagnostics));
+    InterfaceStation::open(INTERFACE, program, Span::from_s(1), 10_000).expect("an interface")
+}
+
 #[test]
 fn a_station_allocates_nothing_and_sleeps_once_a_wait() {
     let Some(mut hosts) = hosts() else { return };
     // SAFETY: no pointers; like every real-time program, this one locks its memory.
     assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
-    let open = |text: &str| {
-        let assembly = assemble("a.nc", text, AssemblyOptions::default());
-        let program = assembly.program.unwrap_or_else(|| panic!("{:?}", assembly.diagnostics));
-        InterfaceStation::open(INTERFACE, program, Span::from_s(1), 10_000).expect("an interface")
-    };
     let mut station = hosts.inside("talker", || open(STATION));
     let words = [7; 8];
     let used = std::thread::spawn(move || {
@@ -207,4 +214,76 @@ fn a_station_allocates_nothing_and_sleeps_once_a_wait() {
     assert!(used.switches <= MESSAGES as i64, "{used:?}");
     assert!(wire.data > 0 && wire.rounds > 0, "{wire:?}");
     assert_eq!(errors, wire.data + wire.rounds, "{wire:?}");
+}
+
+/// Takes the message in each round.
+const HEARS: &str = "
+station listener
+input value[8]
+message value = 1[8]
+begin:
+    sync slave, 100 ms
+    branch sync_timeout, begin
+    future take, 500 us
+    halt
+take:
+    receive value, value
+    goto begin
+";
+
+/// A program writes as often as the station looks: messages wait, replace one another and go, and
+/// at the other station they come to a reader that does not read, until its queue is full.
+#[test]
+fn stations_that_carry_channels_allocate_nothing_either() {
+    let Some(mut hosts) = hosts() else { return };
+    // SAFETY: no pointers; like every real-time program, this one locks its memory.
+    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
+    let parameters = parameters(1, 1_000);
+    let [sends, hears] = [("talker", STATION), ("listener", HEARS)]
+        .map(|(host, text)| hosts.inside(host, || open(text)));
+    let carry = |mut station: InterfaceStation, role| {
+        let end = StationEndpoint { buffer: BufferId(0), role, parameters };
+        let door = station.carry(&[end]).expect("its buffer").remove(0);
+        (station, door)
+    };
+    let (mut sends, writer) = carry(sends, Role::Talker);
+    let (mut hears, reader) = carry(hears, Role::Listener);
+    let mut talker = Talker::new(parameters);
+    let is_over = AtomicBool::new(false);
+    let (used, counters, heard) = std::thread::scope(|scope| {
+        let socket = reader.open();
+        let hearing = scope.spawn(|| {
+            let used = counted(|| hears.step(MonoTime::now() + Span::from_ms(20)).expect("heard"));
+            is_over.store(true, Ordering::Relaxed);
+            (used, hears.wire_counters())
+        });
+        let socket_of_writer = writer.open();
+        let mut number = 0_u64;
+        let mut act = || {
+            number += 1;
+            let at = SyncedTime::from_ns(number as i64 * 1_000_000);
+            talker.write(at, &number.to_le_bytes(), false).expect("in time");
+            let flags = SendFlags::DONTWAIT;
+            rustix::net::send(socket_of_writer, talker.frame(), flags).expect("sent");
+            sends.step(MonoTime::now() + Span::from_ms(10)).expect("a network");
+        };
+        let used = counted(&mut act);
+        while !is_over.load(Ordering::Relaxed) {
+            act();
+        }
+        let (of_reader, wire) = hearing.join().expect("the other station");
+        let mut heard = Vec::new();
+        let mut packet = [0; 2_000];
+        while let Ok((length, _)) = rustix::net::recv(socket, &mut packet, RecvFlags::DONTWAIT) {
+            let frame = Frame::parse(&packet[8..length]).expect("a frame");
+            heard.push(u64::from_le_bytes(frame.payload[..8].try_into().expect("eight")));
+        }
+        assert_eq!(wire.rounds, 0);
+        ([used, of_reader], sends.channel_counters(), heard)
+    });
+    for used in used {
+        assert_eq!((used.allocations, used.faults), (0, 0), "{used:?}");
+    }
+    assert!(counters.replaced > 0 && counters.malformed == 0, "{counters:?}");
+    assert!(heard.len() > 50 && heard.is_sorted_by(|one, next| one < next), "{heard:?}");
 }

@@ -3,10 +3,13 @@
 use crate::exit::Exit;
 use crate::srp::interrupted;
 use crate::terminal;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use onbeat::MonoTime;
-use onbeat::interface::{InterfaceStation, WireCounters};
+use onbeat::interface::{
+    ChannelCounters, ChannelTable, InterfaceStation, ServedEndpoint, StationEndpoint,
+    StationService, WireCounters,
+};
 use onbeat_machine::benchmarks::{CpuPlacement, lock_memory};
 use onbeat_measure::Statistics;
 use onbeat_model::time::Span;
@@ -14,12 +17,15 @@ use onbeat_runtime::network_code::counters::StationCounters;
 use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::network_code::program::{BufferRole, StationProgram};
 use onbeat_runtime::network_code::timing::{CYCLE_NS, FRAME_WORDS};
+use onbeat_runtime::talker::ChannelParameters;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long one wait is at most, so that an interruption is heeded.
 const LOOK_AGAIN: Span = Span::from_ms(50);
+/// How late frames may be where nothing says so.
+const LATE_LIMIT: Span = Span::from_us(500);
 /// How many slot errors are kept at most.
 const SLOT_ERRORS: usize = 4_000_000;
 
@@ -33,10 +39,17 @@ pub(crate) struct StationArguments {
     /// Rounds that it takes part in [default: until interrupted]
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
-    /// How late a frame may be handed to the kernel; a later one is not sent
-    #[arg(long, value_name = "TIME", default_value = "500us",
-          value_parser = crate::arguments::duration)]
-    late_limit: Span,
+    /// Table of this host's channels, of the plan that the program is of: carries them, for
+    /// programs with ONBEAT_INTERFACE and ONBEAT_SYSTEM
+    #[arg(long, value_name = "HOST.channels")]
+    table: Option<PathBuf>,
+    /// User whose programs may open channels, by number, beside root and this one; may be repeated
+    #[arg(long, value_name = "UID", requires = "table")]
+    user: Vec<u32>,
+    /// How late a frame may be handed to the kernel; a later one is not sent [default: as late as
+    /// the table's plan counts with, else 500us]
+    #[arg(long, value_name = "TIME", value_parser = crate::arguments::duration)]
+    late_limit: Option<Span>,
     /// Processor for the station [default: any]
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
@@ -53,6 +66,7 @@ pub(crate) struct StationArguments {
 struct Ended {
     counters: StationCounters,
     wire: WireCounters,
+    channels: ChannelCounters,
     errors: Option<Statistics>,
     more_errors: u64,
     interrupted: bool,
@@ -61,14 +75,34 @@ struct Ended {
 /// Executes the program.
 pub(super) fn run(arguments: &StationArguments) -> anyhow::Result<Exit> {
     let program = super::load(&arguments.program)?;
-    let ended = match arguments.cpu {
-        Some(cpu) => {
-            let place = CpuPlacement { cpu, priority: arguments.priority.unwrap_or(0) };
-            let name = || format!("processor {cpu}, priority {}", place.priority);
-            place.run(|| execute(arguments, program)).with_context(name)??
-        }
-        None => execute(arguments, program)?,
+    let table = arguments.table.as_deref().map(crate::srp::read_table).transpose()?;
+    let planned = table.as_ref().and_then(|table| table.slot_error);
+    let late_limit = arguments.late_limit.or(planned.filter(|planned| *planned > Span::ZERO));
+    let outputs = match table {
+        Some(_) => Vec::new(),
+        None => outputs(&program),
     };
+    let name = || format!("interface `{}`", arguments.interface);
+    let (interface, late_limit) = (&arguments.interface, late_limit.unwrap_or(LATE_LIMIT));
+    let station = InterfaceStation::open(interface, program, late_limit, SLOT_ERRORS);
+    let mut station = station.with_context(name)?;
+    let service = table.map(|table| service(arguments, &mut station, &table)).transpose()?;
+    let is_over = &AtomicBool::new(false);
+    let ended = std::thread::scope(|scope| {
+        // Before this thread has its priority, which others would inherit.
+        if let Some(mut service) = service {
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    if let Err(error) = service.step(LOOK_AGAIN) {
+                        return terminal::say(format_args!("onbeat: no more programs: {error}"));
+                    }
+                }
+            });
+        }
+        let ended = placed(arguments, || execute(arguments, station, &outputs));
+        is_over.store(true, Ordering::Relaxed);
+        ended
+    })?;
     if arguments.json {
         terminal::print_json(&document(&ended))?;
     } else {
@@ -81,24 +115,72 @@ pub(super) fn run(arguments: &StationArguments) -> anyhow::Result<Exit> {
     })
 }
 
-fn execute(arguments: &StationArguments, program: StationProgram) -> anyhow::Result<Ended> {
+/// Does it where and as urgently as is asked for.
+fn placed(
+    arguments: &StationArguments,
+    work: impl FnOnce() -> anyhow::Result<Ended> + Send,
+) -> anyhow::Result<Ended> {
+    let Some(cpu) = arguments.cpu else { return work() };
+    let place = CpuPlacement { cpu, priority: arguments.priority.unwrap_or(0) };
+    place.run(work).with_context(|| format!("processor {cpu}, priority {}", place.priority))?
+}
+
+/// The buffers that the application writes, and their words.
+fn outputs(program: &StationProgram) -> Vec<(BufferId, usize)> {
+    let buffers = program.buffers.iter().enumerate();
+    let outputs = buffers.filter(|(_, buffer)| buffer.role == BufferRole::Output);
+    outputs.map(|(id, buffer)| (BufferId(id as u8), usize::from(buffer.words))).collect()
+}
+
+/// Lets the station carry the channels of a table, and serves the programs that write and read
+/// them.
+fn service(
+    arguments: &StationArguments,
+    station: &mut InterfaceStation,
+    table: &ChannelTable,
+) -> anyhow::Result<StationService> {
+    let StationArguments { program, table: path, interface, user, .. } = arguments;
+    let shown = || path.as_deref().unwrap_or(program).display();
+    let host = &station.station().program().station;
+    if *host != table.host {
+        bail!("{}: the table of host `{}`, the program is of `{host}`", shown(), table.host);
+    }
+    let mut ends = Vec::new();
+    for end in &table.ends {
+        let buffer = end.buffer.with_context(|| {
+            let plan = "`onbeat plan SYSTEM --backend network-code --deploy DIRECTORY` writes both";
+            format!("{}: the table of a host without a station: {plan}", shown())
+        })?;
+        ends.push(StationEndpoint { buffer, role: end.role, parameters: end.parameters });
+    }
+    let doors = station.carry(&ends).map_err(|(at, error)| {
+        anyhow::anyhow!("{}: channel `{}`: {error}", shown(), table.ends[at].name)
+    })?;
+    let served = ends.iter().zip(doors).map(|(end, door)| {
+        let ChannelParameters { stream_id: stream, size, .. } = end.parameters;
+        ServedEndpoint { role: end.role, stream, size, door }
+    });
+    StationService::open(interface, served.collect(), user.clone()).map_err(|error| {
+        let is_taken = error.kind() == std::io::ErrorKind::AddrInUse;
+        let why = if is_taken { "another station runs on it".into() } else { error.to_string() };
+        anyhow::anyhow!("interface `{interface}`: {why}")
+    })
+}
+
+/// `outputs` are what the command writes as the application.
+fn execute(
+    arguments: &StationArguments,
+    mut station: InterfaceStation,
+    outputs: &[(BufferId, usize)],
+) -> anyhow::Result<Ended> {
     let interrupted = interrupted()?;
-    let outputs: Vec<(BufferId, usize)> = program
-        .buffers
-        .iter()
-        .enumerate()
-        .filter(|(_, buffer)| buffer.role == BufferRole::Output)
-        .map(|(id, buffer)| (BufferId(id as u8), usize::from(buffer.words)))
-        .collect();
     let name = || format!("interface `{}`", arguments.interface);
-    let (limit, interface) = (arguments.late_limit, &arguments.interface);
-    let mut station =
-        InterfaceStation::open(interface, program, limit, SLOT_ERRORS).with_context(name)?;
     if arguments.priority.is_some() {
         lock_memory().context("locking memory")?;
     }
     let mut words = [0; FRAME_WORDS as usize];
     let mut written = None;
+    station.begin(MonoTime::now());
     loop {
         let counters = *station.station().counters();
         let round = counters.rounds_begun + counters.rounds_seen;
@@ -109,7 +191,7 @@ fn execute(arguments: &StationArguments, program: StationProgram) -> anyhow::Res
         // The application: each word of what it writes is the number of the round.
         if written != Some(round) {
             words.fill(round as u32);
-            for (buffer, length) in &outputs {
+            for (buffer, length) in outputs {
                 station.station().write(*buffer, &words[..*length])?;
             }
             written = Some(round);
@@ -119,6 +201,7 @@ fn execute(arguments: &StationArguments, program: StationProgram) -> anyhow::Res
     let errors = station.slot_errors();
     Ok(Ended {
         wire: station.wire_counters(),
+        channels: station.channel_counters(),
         errors: Statistics::of(errors.kept().iter().map(|error| error.as_ns()).collect()),
         more_errors: errors.more(),
         counters: *station.station().counters(),
@@ -128,7 +211,7 @@ fn execute(arguments: &StationArguments, program: StationProgram) -> anyhow::Res
 
 /// Every counter by its name, in one order for the table and the JSON.
 fn figures(ended: &Ended) -> Vec<(&'static str, u64)> {
-    let Ended { counters, wire, .. } = ended;
+    let Ended { counters, wire, channels, .. } = ended;
     vec![
         ("rounds_begun", counters.rounds_begun),
         ("rounds_seen", counters.rounds_seen),
@@ -145,6 +228,10 @@ fn figures(ended: &Ended) -> Vec<(&'static str, u64)> {
         ("traps", counters.traps),
         ("missed_slots", wire.missed),
         ("refused_by_kernel", wire.refused),
+        ("late_receipts", wire.late),
+        ("messages_replaced", channels.replaced),
+        ("messages_malformed", channels.malformed),
+        ("messages_overflowed", channels.overflowed),
         ("inputs_late", counters.inputs_late),
     ]
 }

@@ -6,12 +6,15 @@ use crate::exit::Exit;
 use crate::output::{Kind, Output};
 use crate::source::Source;
 use crate::terminal;
+use anyhow::Context;
 use comfy_table::Cell;
+use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
+use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_network_code::planning::{
-    BusOptions, BusPlan, BusReceipt, BusSlot, FrameDelays, plan_channels,
+    BusOptions, BusPlan, BusReceipt, BusSlot, BusStation, FrameDelays, plan_channels,
 };
 use onbeat_report::grid::{grid, right, ruled};
 use onbeat_report::plan::sum;
@@ -42,10 +45,18 @@ pub(crate) fn plan(arguments: &PlanArguments, source: &Source) -> anyhow::Result
         );
     }
     if let Some(directory) = &arguments.deploy {
-        deploy(&plan, directory)?;
+        deploy(system, &channels, &plan, directory)?;
         let count = plan.stations.len();
         let shown = directory.display();
-        terminal::say(format_args!("onbeat: programs of {count} stations: {shown}"));
+        terminal::say(format_args!(
+            "onbeat: programs of {count} stations, tables of the channels of their hosts: {shown}"
+        ));
+        if plan.slot_error == Span::ZERO {
+            terminal::say(
+                "onbeat: these programs count with stations that are exact; `onbeat nc run` is \
+                 late now and then: plan with `--slot-error`, such as 100us, for it",
+            );
+        }
     }
     Ok(Exit::Fine)
 }
@@ -101,8 +112,13 @@ fn options(system: &System, arguments: &StationPlanArguments) -> anyhow::Result<
     })
 }
 
-/// Writes the programs into a directory, all or nothing.
-fn deploy(plan: &BusPlan, directory: &Path) -> anyhow::Result<()> {
+/// Writes the programs into a directory, and the tables of their hosts' channels, all or nothing.
+fn deploy(
+    system: &System,
+    channels: &Plan,
+    plan: &BusPlan,
+    directory: &Path,
+) -> anyhow::Result<()> {
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let output = Output::begin(directory, Kind::Deployment, &mut reaper)?;
     for station in &plan.stations {
@@ -110,8 +126,31 @@ fn deploy(plan: &BusPlan, directory: &Path) -> anyhow::Result<()> {
         output.write(&format!("{name}.nc"), &station.text)?;
         let image = image::emit(&station.program).map_err(|error| anyhow::anyhow!("{error}"))?;
         output.write(&format!("{name}.ncb"), image)?;
+        if let Some(table) = table(system, channels, plan, station)? {
+            output.write(&format!("{name}.{TABLE_EXTENSION}"), table.to_string())?;
+        }
     }
     output.finish()
+}
+
+/// What programs on the host of a station read; none if it has no channel.
+fn table(
+    system: &System,
+    channels: &Plan,
+    plan: &BusPlan,
+    station: &BusStation,
+) -> anyhow::Result<Option<ChannelTable>> {
+    let buffer_of = |name: &str| {
+        let mut own = station.buffers.iter();
+        own.find(|(id, _)| system.channel(*id).name == name).map(|(_, buffer)| *buffer)
+    };
+    let table = ChannelTable::of(system, channels, station.node);
+    let table = table.and_then(|table| table.by_station(plan.slot_error, buffer_of));
+    let host = &station.program.station;
+    let table = table.with_context(|| {
+        format!("host `{host}` has more than {MAX_CHANNELS} channels: no program may")
+    })?;
+    Ok(Some(table).filter(|table| !table.ends.is_empty()))
 }
 
 fn span(cycles: Cycles) -> Span {
@@ -244,7 +283,7 @@ fn document(system: &System, plan: &BusPlan, chains: &[Option<Span>]) -> Value {
             "listeners": listeners.collect::<Vec<_>>(),
         })
     };
-    let station = |station: &onbeat_network_code::planning::BusStation| {
+    let station = |station: &BusStation| {
         let buffers = station
             .buffers
             .iter()

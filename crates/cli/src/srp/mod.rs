@@ -122,7 +122,8 @@ pub(crate) fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-fn read_table(path: &Path) -> anyhow::Result<ChannelTable> {
+/// Reads the table of a host's channels.
+pub(crate) fn read_table(path: &Path) -> anyhow::Result<ChannelTable> {
     let shown = || path.display().to_string();
     let octets = onbeat::regular::read(path, TABLE_OCTETS).with_context(shown)?;
     let text = String::from_utf8(octets).with_context(shown)?;

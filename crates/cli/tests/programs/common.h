@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef PERIOD_NS
 #define PERIOD_NS (1000 * 1000)
+#endif
 
 static inline void must(onbeat_status status)
 {

@@ -3,7 +3,8 @@
 use super::host::{ClientId, HostAction, HostInput, OwnPort, SrpHost};
 use super::{AT_ONCE, LINK_LOOK, SrpError, Stopwatch, failed, rate_of, seed, wait};
 use onbeat::interface::srp::protocol::MESSAGE_MAX;
-use onbeat::interface::srp::{Refusal, ServiceSocket, Taken, mrpd_answers};
+use onbeat::interface::srp::{Answer, Refusal, mrpd_answers, say, service_name};
+use onbeat::interface::{ServiceConnection, ServiceSocket};
 use onbeat::interface::{ChannelTable, MRP_FRAME_MAX, MrpPdu, MrpSocket};
 use onbeat_model::record::Role;
 use onbeat_model::system::Class;
@@ -47,7 +48,7 @@ pub struct SrpService {
     looks: NetTime,
     socket: ServiceSocket,
     users: Vec<u32>,
-    connections: BTreeMap<ClientId, Taken>,
+    connections: BTreeMap<ClientId, ServiceConnection>,
     next_client: u64,
 }
 
@@ -60,7 +61,7 @@ impl SrpService {
         let ServeSettings { interface, rate, table, users } = settings;
         let socket = match handed_over() {
             Some(socket) => ServiceSocket::inherited(socket).map_err(failed(interface))?,
-            None => ServiceSocket::open(interface).map_err(|error| match error.kind() {
+            None => ServiceSocket::open(&service_name(interface)).map_err(|error| match error.kind() {
                 io::ErrorKind::AddrInUse => SrpError::Taken(interface.clone()),
                 _ => failed(interface)(error),
             })?,
@@ -152,7 +153,7 @@ impl SrpService {
                 HostAction::SendMsrp(pdu) => self.link.send::<Msrp>(&pdu),
                 HostAction::SendMvrp(pdu) => self.link.send::<Mvrp>(&pdu),
                 HostAction::Say(client, answer) => {
-                    let is_said = self.connections.get(&client).is_none_or(|c| c.say(answer));
+                    let is_said = self.connections.get(&client).is_none_or(|c| say(c, answer));
                     if !is_said {
                         // Who does not read has gone, or is stopped: it may not hold what it has.
                         self.drop_client(client);
@@ -174,9 +175,9 @@ impl SrpService {
             // Out of descriptors is as good as none: those that have some go on.
             let Ok(Some(taken)) = self.socket.take() else { return };
             if !self.users.contains(&taken.user) {
-                taken.refuse(Refusal::NotPermitted);
+                say(&taken, Answer::Refused(Refusal::NotPermitted));
             } else if self.connections.len() >= CONNECTIONS_MAX {
-                taken.refuse(Refusal::Full);
+                say(&taken, Answer::Refused(Refusal::Full));
             } else {
                 self.connections.insert(ClientId(self.next_client), taken);
                 self.next_client += 1;

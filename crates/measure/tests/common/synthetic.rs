@@ -54,6 +54,7 @@ pub(crate) fn two_hosts() -> System {
         asks_protection: false,
         reservation: ReservationMode::Plan,
         backend: Backend::Bridges,
+        slot_error: Span::ZERO,
         noise: true,
         hang_timeout: Span::from_s(5),
         limits: ProgramLimits::default(),

@@ -96,7 +96,11 @@ pub(super) fn options(random: &mut Random, system: &System) -> BusOptions {
         .take(system.nodes.len())
         .filter(|id| system.node(*id).name.starts_with('h'))
         .collect();
+    // Apart from all other draws, which stay what they were.
+    let mut apart = Random(random.0);
+    let slot_error = if apart.one_in(4) { apart.between(1, 60_000) } else { 0 };
     BusOptions {
+        slot_error: Span::from_ns(slot_error),
         master: random.one_in(3).then(|| random.one_of(&hosts)),
         drift_ppb: random.one_of(&[100_000, 100_000, 0, 10_000]),
         best_effort: Octets::new(if random.one_in(6) { 1_518 } else { 0 }),
@@ -186,6 +190,8 @@ struct Figures {
     /// Messages, and those that took longer than any could if none waited for another one.
     deliveries: usize,
     early: usize,
+    /// Systems whose stations are late.
+    late: usize,
 }
 
 /// Plans and simulates one system; none if it is refused.
@@ -225,6 +231,7 @@ fn planned(seed: u64) -> Option<Figures> {
     };
     figures.in_time += usize::from(plan.slots.iter().all(keeps));
     figures.hyper += usize::from(plan.rounds > 1);
+    figures.late += usize::from(plan.slot_error > Span::ZERO);
     Some(figures)
 }
 
@@ -252,6 +259,7 @@ fn frames_never_meet_and_messages_keep_their_bounds() {
                 all.in_time += figures.in_time;
                 all.deliveries += figures.deliveries;
                 all.early += figures.early;
+                all.late += figures.late;
             }
             None => all.refused += 1,
         }
@@ -259,6 +267,7 @@ fn frames_never_meet_and_messages_keep_their_bounds() {
     assert!(all.refused * 3 < count, "{all:?}");
     assert!(all.hyper * 5 > count && all.in_time * 2 > count, "{all:?}");
     assert!(all.deliveries > count * 100 && all.early > count, "{all:?}");
+    assert!(all.late * 8 > count, "{all:?}");
     println!("{count} systems: {all:?}");
 }
 
@@ -336,7 +345,11 @@ fn clocks_beyond_the_limit_make_frames_meet() {
     for seed in 0..100 {
         let mut random = Random(seed);
         let system = system(&description(&mut random));
-        let options = BusOptions { drift_ppb: 0, best_effort: Octets::new(0), master: None };
+        let options = BusOptions {
+            drift_ppb: 0,
+            best_effort: Octets::new(0),
+            ..BusOptions::default()
+        };
         let Ok(plan) = plan_bus(&system, &options) else { continue };
         let mut world = World::new(&system, &plan, Temper::Extreme, Random(seed));
         for drift in &mut world.drift_ppb {
@@ -354,7 +367,12 @@ fn clocks_beyond_the_limit_make_frames_meet() {
 fn slow_rounds_carry_what_fast_clocks_write() {
     const DRIFT: u32 = 900_000;
     let options =
-        BusOptions { drift_ppb: DRIFT, best_effort: Octets::new(0), master: Some(NodeId(0)) };
+        BusOptions {
+            drift_ppb: DRIFT,
+            best_effort: Octets::new(0),
+            master: Some(NodeId(0)),
+            ..BusOptions::default()
+        };
     let (mut planned, mut messages, mut lost) = (0, 0, 0);
     for seed in 0..10 {
         // No slots but those that messages need.

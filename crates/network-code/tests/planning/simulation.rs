@@ -168,6 +168,14 @@ impl<'a> World<'a> {
         }
     }
 
+    /// By how much a station is late.
+    fn late(&mut self) -> i128 {
+        match self.plan.slot_error.as_ns() {
+            0 => 0,
+            most => self.up_to(i128::from(most) * NS),
+        }
+    }
+
     /// The longest frame of best effort at a port, in octets on the wire.
     fn best_effort(&self, port: PortId) -> i128 {
         let link = self.plan.links.iter().find(|link| link.port == port).expect("it is there");
@@ -194,6 +202,7 @@ impl<'a> World<'a> {
             occupied: Vec::new(),
             arrivals: BTreeMap::new(),
         };
+        let begin = begin + self.late();
         let mut ready = vec![(self.system.node(node).ports[0], begin)];
         while let Some((port, at)) = ready.pop() {
             let from = self.system.port(port).node.index();
@@ -421,7 +430,7 @@ pub(super) fn simulate(world: &mut World<'_>, rounds: u64) -> Simulated {
 
 /// What a station received first of each write, and how long after it.
 fn received(
-    world: &World<'_>,
+    world: &mut World<'_>,
     station: usize,
     interpreted: &Interpreted,
     simulated: &mut Simulated,
@@ -453,7 +462,7 @@ fn received(
             continue;
         }
         let (written, _) = simulated.written[slot][value as usize - 1];
-        let latency = world.at(station, entry.next) - written;
+        let latency = world.at(station, entry.next) + world.late() - written;
         let delivery = Delivery { slot, listener: station, value, written, latency };
         simulated.deliveries.push(delivery);
     }

@@ -13,7 +13,7 @@ use crate::interface::table::{
 use crate::interface::{
     ClockKind, Interface, InterfaceIo, InterfaceOptions, IpVersion, Limits, NetworkClock,
     PacketSocket, Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket,
-    instance, launch,
+    instance, launch, station,
 };
 use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
@@ -87,6 +87,8 @@ pub struct InterfaceSettings {
     /// Who reserves bandwidth for channels: with [`ReservationMode::Srp`] each end asks the
     /// reservation service of the interface, and a talker sends only while that has reserved.
     pub reservation: ReservationMode,
+    /// The channels are carried by the station of the interface, whose service gives their ends.
+    pub by_station: bool,
     /// A file of keys; else the environment says where keys are ([`crate::keys`]).
     pub key_file: Option<PathBuf>,
 }
@@ -107,6 +109,7 @@ impl Default for InterfaceSettings {
             trace: false,
             break_at: None,
             reservation: ReservationMode::Plan,
+            by_station: false,
             key_file: None,
         }
     }
@@ -201,9 +204,14 @@ impl InterfaceContext {
             settings.clock_required = true;
         }
         settings.reservation = table.reservation;
+        settings.by_station = table.slot_error.is_some();
+        if settings.by_station && transport != TransportKind::Packet {
+            let why = "the station of this host sends frames itself";
+            return Err(refuse(format!("{TRANSPORT} is for hosts without one: {why}")));
+        }
         let context = Self::open(settings)?;
         let host: Arc<str> = table.host.into();
-        for TableEndpoint { name, role, parameters } in &table.ends {
+        for TableEndpoint { name, role, parameters, .. } in &table.ends {
             context.declare_for(name, *parameters, Some((Arc::clone(&host), *role)))?;
         }
         Ok(context)
@@ -350,7 +358,10 @@ impl InterfaceContext {
             settings.options.launch_time = true;
             self.told_launches.call_once(|| warn_unless_launched(&self.interface));
         }
-        let wire = attach(&self.interface, &settings, parameters, role)?;
+        let wire = match settings.by_station {
+            true => self.station_end(name, parameters, role)?,
+            false => attach(&self.interface, &settings, parameters, role)?,
+        };
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
@@ -362,6 +373,27 @@ impl InterfaceContext {
             io.reserve(reservation, parameters.pcp, self.settings.options);
         }
         Ok(Limited::new(EndpointIo::Interface(Box::new(io))))
+    }
+
+    /// Asks the service of the interface's station for an end.
+    fn station_end(
+        &self,
+        name: &str,
+        parameters: &ChannelParameters,
+        role: Role,
+    ) -> Result<Transport, SetupError> {
+        let interface = &self.interface.name;
+        let end = station::connect(interface, role, parameters.stream_id, parameters.size);
+        end.map(Transport::Station).map_err(|error| {
+            let why = match error.kind() {
+                std::io::ErrorKind::ConnectionRefused => format!(
+                    "no station runs on `{interface}`: `onbeat nc run HOST.ncb --interface \
+                     {interface} --table HOST.{TABLE_EXTENSION}` is one"
+                ),
+                _ => error.to_string(),
+            };
+            SetupError::Refused(format!("channel `{name}`: {why}"))
+        })
     }
 
     /// Asks for the reservation of a channel's stream.

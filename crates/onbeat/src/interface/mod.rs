@@ -23,6 +23,7 @@ mod ptp_management;
 mod ptp_survey;
 mod ptp_sync;
 mod sent_stamp;
+mod service_socket;
 mod socket;
 pub mod srp;
 mod station;
@@ -45,10 +46,11 @@ pub use packet::PacketSocket;
 pub use packet::overhear_ptp;
 pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
+pub use service_socket::{ServiceConnection, ServiceSocket};
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
 pub use station::{
-    ChannelCounters, InterfaceStation, SlotErrors, StationDoor, StationEndpoint,
-    StationEndpointError, StationSocket, WireCounters,
+    ChannelCounters, InterfaceStation, ServedEndpoint, SlotErrors, StationDoor, StationEndpoint,
+    StationEndpointError, StationService, StationSocket, WireCounters,
 };
 pub use synchronisation::tai_offset;
 pub use synchronisation::{Finding, Synchronisation};

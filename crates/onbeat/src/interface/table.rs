@@ -15,6 +15,9 @@
 //! Version 3 has two more: `r-tag` for channels that are replicated (802.1CB), `bare` for others;
 //! and of a scheduled channel's talker its launch time in each interval and how long before it a
 //! message has to be written, in nanoseconds with a `:` between them, of all others `any`.
+//! Version 4 is of hosts whose stations carry the channels (Network Code). Behind the line of the
+//! reservation it has `backend network-code` and by how much stations may be late, in nanoseconds;
+//! and one more word for each channel: the buffer of the station's program that has its messages.
 //!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
@@ -28,6 +31,7 @@ use onbeat_model::system::{Channel, NodeId, ReservationMode, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::launch::LaunchTimes;
+use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::talker::ChannelParameters;
 use std::fmt;
 use std::str::FromStr;
@@ -35,15 +39,19 @@ use std::str::FromStr;
 /// The word that a table begins with, before its version.
 const FORMAT: &str = "onbeat-channels";
 /// The newest version that is read. Tables are of the oldest version that can say what they say.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Words of a line about a channel in version 1.
 const WORDS: usize = 10;
 /// In version 2: integrity and talker's address come behind them.
 const WORDS_2: usize = WORDS + 2;
 /// In version 3: whether it is replicated, and its launch time, come behind them.
 const WORDS_3: usize = WORDS_2 + 2;
+/// In version 4: its buffer comes behind them.
+const WORDS_4: usize = WORDS_3 + 1;
 const REPLICATED: &str = "r-tag";
 const NOT_REPLICATED: &str = "bare";
+/// The line of version 4, before a number.
+const BY_STATION: &str = "backend network-code ";
 /// Stands for an address that is not named, and for any time.
 const ANY: &str = "any";
 
@@ -62,6 +70,8 @@ pub struct ChannelTable {
     pub host: String,
     /// Who reserves bandwidth for its channels.
     pub reservation: ReservationMode,
+    /// Where its station carries them: by how much that may be late.
+    pub slot_error: Option<Span>,
     /// Its ends of channels, at most [`MAX_CHANNELS`].
     pub ends: Vec<TableEndpoint>,
 }
@@ -75,6 +85,9 @@ pub struct TableEndpoint {
     pub role: Role,
     /// What both ends know of the channel; interface and clock add the rest.
     pub parameters: ChannelParameters,
+    /// Where its host's station carries it: the buffer of the station's program. All ends of a
+    /// table with a `slot_error` have one, and no others.
+    pub buffer: Option<BufferId>,
 }
 
 /// What is wrong with a table.
@@ -110,7 +123,7 @@ impl ChannelTable {
             let (name, role) = (channel.name.clone(), role(channel)?);
             let launch = launch_times(channel, planned).filter(|_| role == Role::Talker);
             let parameters = ChannelParameters { launch, ..parameters_of(channel) };
-            Some(TableEndpoint { name, role, parameters })
+            Some(TableEndpoint { name, role, parameters, buffer: None })
         });
         let ends: Vec<_> = ends.collect();
         let host = system.node(host).name.clone();
@@ -119,7 +132,23 @@ impl ChannelTable {
             false => ReservationMode::Plan,
         };
         let system = system.name.clone();
-        (ends.len() <= MAX_CHANNELS).then_some(Self { system, host, reservation, ends })
+        let slot_error = None;
+        (ends.len() <= MAX_CHANNELS).then_some(Self { system, host, reservation, slot_error, ends })
+    }
+
+    /// The same of a host whose station carries its channels, and may be late by so much; `None`
+    /// also if a channel has no buffer.
+    pub fn by_station(
+        self,
+        slot_error: Span,
+        buffer_of: impl Fn(&str) -> Option<BufferId>,
+    ) -> Option<Self> {
+        let end = |end: TableEndpoint| {
+            let buffer = Some(buffer_of(&end.name)?);
+            Some(TableEndpoint { buffer, ..end })
+        };
+        let ends = self.ends.into_iter().map(end).collect::<Option<_>>()?;
+        Some(Self { slot_error: Some(slot_error), ends, ..self })
     }
 }
 
@@ -130,6 +159,7 @@ impl fmt::Display for ChannelTable {
         let is_of_version_2 = |p: &ChannelParameters| !p.replicated && p.launch.is_none();
         let is_plain = self.ends.iter().all(|end| is_plain(&end.parameters));
         let version = match self.reservation {
+            _ if self.slot_error.is_some() => 4,
             _ if !self.ends.iter().all(|end| is_of_version_2(&end.parameters)) => 3,
             ReservationMode::Plan if is_plain => 1,
             _ => 2,
@@ -138,7 +168,8 @@ impl fmt::Display for ChannelTable {
         let more = match version {
             1 => "",
             2 => "; integrity, talker's address",
-            _ => "; integrity, talker's address, redundancy tag, launch time:lead",
+            3 => "; integrity, talker's address, redundancy tag, launch time:lead",
+            _ => "; integrity, talker's address, redundancy tag, launch time:lead, buffer",
         };
         writeln!(
             f,
@@ -150,7 +181,10 @@ impl fmt::Display for ChannelTable {
         if version > 1 {
             writeln!(f, "reservation {}", self.reservation.as_str())?;
         }
-        for TableEndpoint { name, role, parameters: p } in &self.ends {
+        if let Some(slot_error) = self.slot_error {
+            writeln!(f, "{BY_STATION}{}", slot_error.as_ns())?;
+        }
+        for TableEndpoint { name, role, parameters: p, buffer } in &self.ends {
             let end = match role {
                 Role::Talker => "talker",
                 Role::Listener => "listener",
@@ -172,6 +206,9 @@ impl fmt::Display for ChannelTable {
                     format!("{}:{}", launch.at.as_ns(), launch.lead.as_ns())
                 });
                 write!(f, " {} {launch}", if p.replicated { REPLICATED } else { NOT_REPLICATED })?;
+            }
+            if let Some(buffer) = buffer {
+                write!(f, " {}", buffer.0)?;
             }
             writeln!(f)?;
         }
@@ -210,6 +247,17 @@ impl FromStr for ChannelTable {
                 })?
             }
         };
+        let slot_error = match version {
+            4 => {
+                let (line, text) = lines.next().ok_or(WrongTable::Incomplete)?;
+                let slot_error = read_backend(text).ok_or_else(|| {
+                    let what = format!("expected `{BY_STATION}` and nanoseconds");
+                    WrongTable::Line { line, what }
+                })?;
+                Some(slot_error)
+            }
+            _ => None,
+        };
         let mut ends = Vec::new();
         for (line, text) in lines.by_ref() {
             let wrong = |what| WrongTable::Line { line, what };
@@ -218,7 +266,7 @@ impl FromStr for ChannelTable {
                     return Err(wrong(format!("`{text}` after {} channels", ends.len())));
                 }
                 return match lines.next() {
-                    None => Ok(Self { system, host, reservation, ends }),
+                    None => Ok(Self { system, host, reservation, slot_error, ends }),
                     Some((line, _)) => {
                         Err(WrongTable::Line { line, what: "nothing may follow the end".into() })
                     }
@@ -243,6 +291,12 @@ fn is_name(name: &str, most: usize) -> bool {
 fn read_reservation(line: &str) -> Option<ReservationMode> {
     let mode = line.strip_prefix("reservation ")?;
     [ReservationMode::Plan, ReservationMode::Srp].into_iter().find(|known| known.as_str() == mode)
+}
+
+/// Reads the line that says that a station carries the channels, and how late it may be.
+fn read_backend(line: &str) -> Option<Span> {
+    let ns = line.strip_prefix(BY_STATION)?.parse().ok().map(Span::from_ns)?;
+    (Span::ZERO..=limits::SLOT_ERROR).contains(&ns).then_some(ns)
 }
 
 /// Reads integrity and talker's address.
@@ -289,7 +343,8 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
     let wanted = match version {
         1 => WORDS,
         2 => WORDS_2,
-        _ => WORDS_3,
+        3 => WORDS_3,
+        _ => WORDS_4,
     };
     let words: Vec<&str> = line.split(' ').take(wanted + 1).collect();
     let (first, more) = match words.split_first_chunk::<WORDS>() {
@@ -299,8 +354,12 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
     let [end, name, destination, stream, vlan, pcp, octets, interval, tolerance, delay] = first;
     let (more, newest) = more.split_at(more.len().min(WORDS_2 - WORDS));
     let (replicated, launch) = match *newest {
-        [tag, launch] => (read_tag(tag)?, read_launch(launch)?),
+        [tag, launch, ..] => (read_tag(tag)?, read_launch(launch)?),
         _ => (false, None),
+    };
+    let buffer = match *newest {
+        [_, _, buffer] => Some(BufferId(number(buffer, "buffer")?)),
+        _ => None,
     };
     let (integrity, talker_address) = read_integrity(more)?;
     let role = match end {
@@ -334,7 +393,7 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         epoch: 0,
     };
     check(name, &parameters)?;
-    Ok(TableEndpoint { name: name.to_owned(), role, parameters })
+    Ok(TableEndpoint { name: name.to_owned(), role, parameters, buffer })
 }
 
 #[cfg(test)]
@@ -375,7 +434,7 @@ end 2
         for text in ["", "[system]\nname = \"x\"\n", "onbeat-channels", "onbeat-channels one\n"] {
             assert_eq!(text.parse::<ChannelTable>(), Err(WrongTable::Other), "{text}");
         }
-        assert_eq!("onbeat-channels 4\n".parse::<ChannelTable>(), Err(WrongTable::Version(4)));
+        assert_eq!("onbeat-channels 5\n".parse::<ChannelTable>(), Err(WrongTable::Version(5)));
     }
 
     #[test]
@@ -422,6 +481,39 @@ end 2
             ("250000:60000", "20000000:0", "line 6: its launch time must be from"),
             ("250000:60000", "0:-1", "line 6: its lead before its launch time must be from"),
             (" 2 3 8 ", " 2 3 1471 ", "a message of 1471 octets; it may have 1 to 1470"),
+        ] {
+            let said = wrong(&text.replacen(from, to, 1));
+            assert!(said.contains(what), "{from} → {to}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_version_4_says_which_buffers_of_a_station_carry_channels() {
+        let text = TABLE
+            .replace("channels 1", "channels 4")
+            .replace(
+                "fixed delay",
+                "fixed delay; integrity, talker's address, redundancy tag, launch time:lead, buffer",
+            )
+            .replace("host plant\n", "host plant\nreservation plan\nbackend network-code 20000\n")
+            .replace(" 2000000\n", " 2000000 none any bare any 255\n")
+            .replace(" 1471 1 0 0\n", " 1471 1 0 0 none any bare any 0\n");
+        let table: ChannelTable = text.parse().expect("a table");
+        assert_eq!(table.to_string(), text);
+        assert_eq!(table.slot_error, Some(Span::from_us(20)));
+        let buffers: Vec<_> = table.ends.iter().map(|end| end.buffer).collect();
+        assert_eq!(buffers, [255, 0].map(|buffer| Some(BufferId(buffer))));
+        // The same of a table of a host without a station.
+        let bare: ChannelTable = TABLE.parse().expect("a table");
+        let buffer_of = |name: &str| Some(BufferId(if name == "back" { 0 } else { 255 }));
+        assert_eq!(bare.clone().by_station(Span::from_us(20), buffer_of), Some(table));
+        assert_eq!(bare.by_station(Span::ZERO, |_| None), None);
+        for (from, to, what) in [
+            (" 255\n", "\n", "line 7: 15 words"),
+            (" 255\n", " 256\n", "line 7: the buffer `256` is no number, or too large"),
+            ("network-code 20000", "bridges", "line 6: expected `backend network-code `"),
+            ("network-code 20000", "network-code -1", "line 6: expected `backend network-code `"),
+            ("network-code 20000", "network-code 10000001", "line 6: expected `backend"),
         ] {
             let said = wrong(&text.replacen(from, to, 1));
             assert!(said.contains(what), "{from} → {to}: {said}");

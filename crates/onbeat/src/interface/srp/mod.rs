@@ -19,7 +19,7 @@ pub use protocol::{
     Answer, Neighbour, Offer, Phase, Refusal, Request, StreamStatus, Summary, WrongMessage,
 };
 pub use service::{
-    ServiceSocket, SrpConnection, Taken, mrpd_answers, mrpd_says, service_name, services,
+    SrpConnection, mrpd_answers, mrpd_says, say, service_name, services,
 };
 
 pub(crate) use follower::Reservation;

@@ -1,24 +1,20 @@
 //! The sockets of reservation: the service's, a program's to it, and to mrpd.
 
 use super::mrpd::{self, DATAGRAM_MAX, Notice, QUERY};
-use super::protocol::{Answer, MESSAGE_MAX, Refusal, Request, StreamStatus, Summary};
+use super::protocol::{Answer, MESSAGE_MAX, Request, StreamStatus, Summary};
 use crate::clock::timeout;
 use crate::coordinator::socket;
+use crate::interface::service_socket::{self, ServiceConnection};
 use onbeat_model::time::Span;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-/// What a service's name begins with; the interface's follows. It is an abstract name: it belongs
-/// to the network namespace, as the interface does, and leaves no file behind.
+/// What a service's name begins with; the interface's follows.
 const NAME: &str = "onbeat-srp/";
-/// The most programs that wait to be taken.
-const BACKLOG: i32 = 64;
 /// How long an answer may take.
 const PATIENCE: Span = Span::from_s(2);
 /// How long mrpd may take to answer.
@@ -43,22 +39,6 @@ pub fn services(proc_net_unix: &str) -> Vec<String> {
     names
 }
 
-fn address(interface: &str) -> io::Result<SocketAddrUnix> {
-    Ok(SocketAddrUnix::new_abstract_name(service_name(interface).as_bytes())?)
-}
-
-fn packets(flags: SocketFlags) -> io::Result<OwnedFd> {
-    let flags = flags | SocketFlags::CLOEXEC;
-    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
-}
-
-/// Whether the process at the other end is the superuser's or this user's: an abstract name is
-/// whose process takes it first.
-fn is_trusted(socket: &OwnedFd) -> bool {
-    let own = rustix::process::geteuid();
-    socket_peercred(socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == own)
-}
-
 /// A program's connection to a service.
 #[derive(Debug)]
 pub struct SrpConnection(OwnedFd);
@@ -69,15 +49,7 @@ impl SrpConnection {
     /// # Errors
     /// There is none ([`io::ErrorKind::ConnectionRefused`]), or it is another user's.
     pub fn open(interface: &str) -> io::Result<Self> {
-        let socket = packets(SocketFlags::empty())?;
-        rustix::net::connect(&socket, &address(interface)?)?;
-        match is_trusted(&socket) {
-            true => Ok(Self(socket)),
-            false => Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "the reservation service is another user's",
-            )),
-        }
+        service_socket::connect(&service_name(interface)).map(Self)
     }
 
     /// Asks.
@@ -126,86 +98,9 @@ impl AsFd for SrpConnection {
     }
 }
 
-/// The socket at which a service waits for programs.
-#[derive(Debug)]
-pub struct ServiceSocket(OwnedFd);
-
-/// A program's connection, as the service has it.
-#[derive(Debug)]
-pub struct Taken {
-    socket: OwnedFd,
-    /// Its process.
-    pub process: u32,
-    /// Whose it is.
-    pub user: u32,
-}
-
-impl ServiceSocket {
-    /// Takes the name of an interface's service.
-    ///
-    /// # Errors
-    /// There is one already ([`io::ErrorKind::AddrInUse`]).
-    pub fn open(interface: &str) -> io::Result<Self> {
-        let socket = packets(SocketFlags::NONBLOCK)?;
-        rustix::net::bind(&socket, &address(interface)?)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        Ok(Self(socket))
-    }
-
-    /// The same with a socket that another process has opened, listening.
-    pub fn inherited(socket: OwnedFd) -> io::Result<Self> {
-        rustix::fs::fcntl_setfl(&socket, rustix::fs::OFlags::NONBLOCK)?;
-        rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
-        Ok(Self(socket))
-    }
-
-    /// Takes a program that waits.
-    ///
-    /// # Errors
-    /// Those of accept(2), but for that there is none.
-    pub fn take(&self) -> io::Result<Option<Taken>> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = match rustix::net::accept_with(&self.0, flags) {
-            Ok(socket) => socket,
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let peer = socket_peercred(&socket)?;
-        let process = peer.pid.as_raw_nonzero().get().unsigned_abs();
-        Ok(Some(Taken { socket, process, user: peer.uid.as_raw() }))
-    }
-}
-
-impl AsFd for ServiceSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-impl Taken {
-    /// Takes a message, into `octets`, which is at least one longer than the longest.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::WouldBlock`]: there is none.
-    pub fn receive(&self, octets: &mut [u8]) -> io::Result<Option<usize>> {
-        socket::try_receive(&self.socket, octets)
-    }
-
-    /// Says something; false when the program is gone, or does not read.
-    pub fn say(&self, answer: Answer) -> bool {
-        socket::try_send(&self.socket, &[IoSlice::new(&answer.to_octets())]).unwrap_or(false)
-    }
-
-    /// Refuses what was asked for.
-    pub fn refuse(&self, why: Refusal) {
-        self.say(Answer::Refused(why));
-    }
-}
-
-impl AsFd for Taken {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
+/// Says something to a program; false when that is gone, or does not read.
+pub fn say(to: &ServiceConnection, answer: Answer) -> bool {
+    to.send(&answer.to_octets())
 }
 
 /// A socket that is connected to mrpd, if that answers.
@@ -262,6 +157,8 @@ pub fn mrpd_says() -> Option<Vec<Notice>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interface::ServiceSocket;
+    use crate::interface::srp::Refusal;
 
     #[test]
     fn services_are_found_by_their_names() {
@@ -279,8 +176,8 @@ mod tests {
         let name = format!("test-{}", std::process::id());
         let missing = SrpConnection::open(&name).expect_err("no service yet");
         assert_eq!(missing.kind(), io::ErrorKind::ConnectionRefused);
-        let service = ServiceSocket::open(&name).expect("a name of its own");
-        let second = ServiceSocket::open(&name).expect_err("the name is taken");
+        let service = ServiceSocket::open(&service_name(&name)).expect("a name of its own");
+        let second = ServiceSocket::open(&service_name(&name)).expect_err("the name is taken");
         assert_eq!(second.kind(), io::ErrorKind::AddrInUse);
         assert!(service.take().expect("nothing wrong").is_none());
         let program = SrpConnection::open(&name).expect("the service");
@@ -290,7 +187,7 @@ mod tests {
         let mut octets = [0; MESSAGE_MAX + 1];
         let length = taken.receive(&mut octets).expect("a message").expect("a program");
         assert_eq!(Request::parse(&octets[..length]), Ok(Request::Show));
-        taken.refuse(Refusal::Full);
+        assert!(say(&taken, Answer::Refused(Refusal::Full)));
         let answer = program.receive().expect("an answer");
         assert_eq!(answer, Some(Answer::Refused(Refusal::Full)));
         drop(program);

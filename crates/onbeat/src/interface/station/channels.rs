@@ -46,8 +46,8 @@ pub struct StationEndpoint {
 /// Why a station cannot carry an end of a channel.
 #[derive(Debug, thiserror::Error)]
 pub enum StationEndpointError {
-    /// The program has no such buffer, of that length and for that end.
-    #[error("its station's program has no buffer for it: both are of one plan")]
+    /// The program has no such buffer, of that length and for that end, or another end has it.
+    #[error("its station's program has no buffer for it alone: both are of one plan")]
     Buffer,
     /// The kernel does not give what is needed.
     #[error("{0}")]
@@ -124,6 +124,9 @@ impl StationChannels {
         ends: &[StationEndpoint],
     ) -> Result<Vec<StationDoor>, (usize, StationEndpointError)> {
         let mut carry = |of: &StationEndpoint| -> Result<StationDoor, StationEndpointError> {
+            if self.ends.iter().any(|end| end.of.buffer == of.buffer) {
+                return Err(StationEndpointError::Buffer);
+            }
             let (end, door) = endpoint(program, *of)?;
             if of.role == Role::Talker {
                 let place = epoll::EventData::new_u64(self.ends.len() as u64);
@@ -267,4 +270,15 @@ fn is_of(parameters: &ChannelParameters, octets: &[u8]) -> bool {
             && frame.header.r_tag.is_some() == parameters.replicated
     };
     octets.len() == parameters.frame_octets() && Frame::parse(octets).is_ok_and(is_its)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A door, and what is behind it.
+    pub(in crate::interface::station) fn door() -> (StationDoor, OwnedFd) {
+        let (socket, ours) = socket::pair().expect("a pair");
+        (StationDoor { socket, is_open: Arc::default() }, ours)
+    }
 }

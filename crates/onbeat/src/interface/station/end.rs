@@ -12,13 +12,20 @@ use std::io::{self, IoSlice};
 #[derive(Debug)]
 pub struct StationSocket {
     socket: OwnedFd,
+    /// To the service that gave the end, if one did: closed, nobody has the end.
+    _connection: Option<OwnedFd>,
     packet: Box<[u8; MAX_PACKET]>,
 }
 
 impl StationSocket {
     /// Over the socket that a station's [`StationDoor`](super::StationDoor) gives.
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, packet: Box::new([0; MAX_PACKET]) }
+        Self { socket, _connection: None, packet: Box::new([0; MAX_PACKET]) }
+    }
+
+    /// The same of one that a service gave.
+    pub(super) fn of_service(socket: OwnedFd, connection: OwnedFd) -> Self {
+        Self { _connection: Some(connection), ..Self::new(socket) }
     }
 
     /// Hands a frame to the station. Real-time: one system call, allocates nothing.

@@ -12,9 +12,12 @@
 
 mod channels;
 mod end;
+mod service;
 
 pub use channels::{ChannelCounters, StationDoor, StationEndpoint, StationEndpointError};
 pub use end::StationSocket;
+pub use service::{ServedEndpoint, StationService};
+pub(super) use service::connect;
 
 use channels::StationChannels;
 use crate::clock::{MonoTime, want_exact_timers};
