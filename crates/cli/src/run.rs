@@ -146,8 +146,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         let described = system.scenarios.iter().find(|scenario| scenario.name == log.scenario);
         let slot_error = described.map_or(system.run, |scenario| scenario.run).slot_error;
         let duration = log.duration;
-        system.run =
-            RunSettings { duration, reservation, backend, slot_error, ..system.run };
+        system.run = RunSettings { duration, reservation, backend, slot_error, ..system.run };
         if log.network != Carrier::Emulated {
             system.run = chosen::with_slot_errors(system.run);
         }

@@ -1,13 +1,16 @@
 //! Stations that carry the channels of unchanged programs on networks of the kernel: in a run in
 //! namespaces, in the part of a run on an interface, and without a run.
 
-use crate::common::{TestSystem, channel, number, onbeat, permitted, programs, results, run, two_hosts};
+use crate::common::{
+    TestSystem, channel, number, onbeat, permitted, programs, results, run, two_hosts,
+};
+use onbeat::MonoTime;
+use onbeat_model::time::Span;
 use onbeat_testkit::{Need, cable, not_run, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 const OVER_STATIONS: [&str; 5] = ["run", ".", "--backend", "network-code", "--network"];
 
@@ -58,7 +61,7 @@ fn unchanged_programs_run_over_stations_in_namespaces() {
     // The report is made again from the records.
     assert_eq!(results(&["report", "."], system.path(), 0), seen);
     let page = std::fs::read_to_string(system.path().join("out/report.html")).expect("a page");
-    for shown in ["Slot error p50", "unknown, nobody sees those of the kernel"] {
+    for shown in ["Slot error p50", "unknown: those of the kernel are not seen"] {
         assert!(page.contains(shown), "{shown}");
     }
 }
@@ -122,70 +125,98 @@ fn count(pid: u32, what: &str) -> i64 {
     own.map_or(0, |end| end[what].as_i64().expect(what))
 }
 
+/// Two hosts on a cable, with programs and tables of one plan.
+struct Deployed {
+    hosts: [OwnedFd; 2],
+    system: TestSystem,
+    until: MonoTime,
+}
+
+impl Deployed {
+    fn new(hosts: [OwnedFd; 2]) -> Self {
+        let text = "format = 1\nname = \"cable\"\n[run]\nduration_s = 1\n[[host]]\nname = \"a\"\n\
+                    [[host]]\nname = \"b\"\n[[link]]\nends = [\"a\", \"b\"]\nrate_mbps = 1000\n\
+                    [[channel]]\nname = \"c\"\nstream_id = 1\nclass = \"A\"\nsize_octets = 8\n\
+                    destination = \"01:00:5e:00:00:01\"\nrate_hz = 20\ntalker = \"a\"\n\
+                    listeners = [\"b\"]\n";
+        let system = TestSystem::new(text);
+        let from = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/");
+        for name in ["talker", "follow", "opens"] {
+            let source = format!("{from}{name}.c");
+            system.compile(source.as_ref(), name, &["-DPERIOD_NS=50000000LL"]);
+        }
+        let deploy = ["plan", ".", "--backend", "network-code", "--deploy", "tables"];
+        let said = run(&deploy, system.path(), 0).stderr;
+        let said = String::from_utf8(said).expect("UTF-8");
+        assert!(said.contains("plan with `--slot-error`"), "{said}");
+        run(&[&deploy[..], &["--slot-error", "5ms"]].concat(), system.path(), 0);
+        Self { hosts, system, until: MonoTime::now() + Span::from_s(60) }
+    }
+
+    fn command(&self, name: &str, host: &str) -> Command {
+        let mut command = Command::new(self.system.path().join("build").join(name));
+        command.env_remove("ONBEAT_COORDINATOR").env("ONBEAT_INTERFACE", "eth0");
+        command.env("ONBEAT_SYSTEM", self.system.path().join(format!("tables/{host}.channels")));
+        command
+    }
+
+    fn program(&self, name: &str, host: usize) -> Running {
+        Running::start(&self.hosts[host], self.command(name, ["a", "b"][host]))
+    }
+
+    /// How a program ends that opens the listener's end and closes it, and what it says.
+    fn opens(&self) -> (Option<i32>, String) {
+        let mut command = self.command("opens", "b");
+        let output = within(&self.hosts[1], || command.arg("listener").output().expect("it runs"));
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    }
+
+    fn station(&self, host: usize) -> Running {
+        let name = ["a", "b"][host];
+        let [image, table] = ["ncb", "channels"].map(|it| format!("tables/{name}.{it}"));
+        let mut command = onbeat();
+        command.args(["nc", "run", &image, "--interface", "eth0", "--table", &table, "--json"]);
+        command.current_dir(self.system.path());
+        Running::start(&self.hosts[host], command)
+    }
+
+    /// Waits until a listener has had so many messages.
+    fn received(&self, listener: &Running, at_least: i64) {
+        while count(listener.pid(), "received") < at_least {
+            assert!(MonoTime::now() < self.until, "too few messages came");
+        }
+    }
+
+    /// What a station says that is given another table.
+    fn refused(&self, table: &str) -> String {
+        let words = ["nc", "run", "tables/a.ncb", "--interface", "lo", "--table", table];
+        String::from_utf8(run(&words, self.system.path(), 5).stderr).expect("UTF-8")
+    }
+}
+
 #[test]
 fn programs_without_a_run_open_their_channels_at_the_station_of_their_host() {
-    let hosts = match cable() {
-        Ok(hosts) => hosts,
+    let here = match cable() {
+        Ok(hosts) => Deployed::new(hosts),
         Err(why) => return not_run(Need::Namespaces, why),
     };
-    let text = "\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nends = [\"a\", \"b\"]\n\
-                rate_mbps = 1000\n[[channel]]\nname = \"c\"\nstream_id = 1\nclass = \"A\"\n\
-                destination = \"01:00:5e:00:00:01\"\nsize_octets = 8\nrate_hz = 20\n\
-                talker = \"a\"\nlisteners = [\"b\"]\n";
-    let text = format!("format = 1\nname = \"cable\"\n[run]\nduration_s = 1\n{text}");
-    let system = TestSystem::new(&text);
-    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/");
-    for (source, name) in [("talker.c", "left"), ("follow.c", "right"), ("opens.c", "opens")] {
-        system.compile(format!("{from}{source}").as_ref(), name, &["-DPERIOD_NS=50000000LL"]);
-    }
-    let deploy = ["plan", ".", "--backend", "network-code", "--deploy", "tables"];
-    let said = run(&deploy, system.path(), 0).stderr;
-    assert!(String::from_utf8(said).expect("UTF-8").contains("plan with `--slot-error`"));
-    run(&[&deploy[..], &["--slot-error", "5ms"]].concat(), system.path(), 0);
-
-    let program = |host: usize, name: &str, table: &str| {
-        let mut command = Command::new(system.path().join("build").join(name));
-        command.env_remove("ONBEAT_COORDINATOR").env("ONBEAT_INTERFACE", "eth0");
-        command.env("ONBEAT_SYSTEM", system.path().join(table)).stderr(Stdio::piped());
-        if name == "opens" {
-            command.arg("listener");
-            let output = within(&hosts[host], || command.output().expect("it runs"));
-            return Err((output.status.code(), String::from_utf8(output.stderr).expect("UTF-8")));
-        }
-        Ok(Running::start(&hosts[host], command))
-    };
-    let refused = |host, name: &str, table: &str| program(host, name, table).err().expect("an end");
-    let (code, said) = refused(1, "opens", "tables/b.channels");
+    let (code, said) = here.opens();
     assert!(code == Some(1) && said.contains("no station runs on `eth0`"), "{said}");
-
-    let station = |host: usize, name: &str| {
-        let mut command = onbeat();
-        let [image, table] = ["ncb", "channels"].map(|it| format!("tables/{name}.{it}"));
-        command.args(["nc", "run", &image, "--interface", "eth0", "--table", &table, "--json"]);
-        command.current_dir(system.path());
-        Running::start(&hosts[host], command)
-    };
-    let mut stations = [station(0, "a"), station(1, "b")];
-    let until = Instant::now() + Duration::from_secs(60);
+    let mut stations = [0, 1].map(|host| here.station(host));
     // A station takes its name when it is ready.
-    while refused(1, "opens", "tables/b.channels").0 != Some(0) {
-        assert!(Instant::now() < until, "the station never was ready");
+    while here.opens().0 != Some(0) {
+        assert!(MonoTime::now() < here.until, "the station never was ready");
     }
-    let listener = program(1, "right", "tables/b.channels").expect("it starts");
-    let received = |at_least| {
-        while count(listener.pid(), "received") < at_least {
-            assert!(Instant::now() < until, "too few messages came");
-        }
-    };
-    let mut talker = program(0, "left", "tables/a.channels").expect("it starts");
-    received(5);
-    let (code, said) = refused(1, "opens", "tables/b.channels");
+    let listener = here.program("follow", 1);
+    let mut talker = here.program("talker", 0);
+    here.received(&listener, 5);
+    let (code, said) = here.opens();
     assert!(code == Some(1) && said.contains("another program of this host has this"), "{said}");
     // Whoever ends gives its end back, and another one goes on.
     talker.end();
     let before = count(listener.pid(), "received");
-    let talker = program(0, "left", "tables/a.channels").expect("it starts");
-    received(before + 5);
+    let talker = here.program("talker", 0);
+    here.received(&listener, before + 5);
     drop(talker);
     let counters = stations.each_mut().map(|station| {
         let document: Value = serde_json::from_slice(&station.end()).expect("JSON");
@@ -196,14 +227,9 @@ fn programs_without_a_run_open_their_channels_at_the_station_of_their_host() {
         assert!(troubles.iter().all(|what| counters[what] == 0), "{counters}");
     }
     assert!(number(&counters[0], "data_sent") >= number(&counters[1], "data_received"));
-
-    let wrong = |table: &str, code| {
-        let words = ["nc", "run", "tables/a.ncb", "--interface", "lo", "--table", table];
-        String::from_utf8(run(&words, system.path(), code).stderr).expect("UTF-8")
-    };
-    let said = wrong("tables/b.channels", 5);
+    let said = here.refused("tables/b.channels");
     assert!(said.contains("the table of host `b`, the program is of `a`"), "{said}");
-    run(&["plan", ".", "--deploy", "bridges"], system.path(), 0);
-    let said = wrong("bridges/a.channels", 5);
+    run(&["plan", ".", "--deploy", "bridges"], here.system.path(), 0);
+    let said = here.refused("bridges/a.channels");
     assert!(said.contains("the table of a host without a station"), "{said}");
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct StationsResult {
     /// Frames that had to wait at a port for a frame of another station, or its gap: slots exclude
     /// that, and it breaks what channels were promised. Null: unknown, on networks of the kernel,
-    /// where nobody sees the ports.
+    /// whose ports are not seen.
     pub collisions: Option<u64>,
     /// Frames that something else than stations held up at a port, such as best effort; null:
     /// unknown.

@@ -175,8 +175,9 @@ prop_compose! {
         stations in proptest::collection::vec(
             any::<(u32, [u64; 9], bool, Option<[i64; 3]>)>(), 0..4),
     ) -> StationsObserved {
-        let station = |(node, counts, has_stopped, slot_error): (_, _, _, Option<[i64; 3]>)| {
-            let [rounds, sent, received, unsent, timeouts, overruns, discarded, missed, late] = counts;
+        let station = |(node, counts, has_stopped, slot_error): (_, [u64; 9], _, Option<[i64; 3]>)| {
+            let [rounds, sent, received, unsent, timeouts, overruns, discarded, ..] = counts;
+            let [.., missed, late] = counts;
             let slot_error = slot_error.map(|ns| ns.map(Span::from_ns));
             StationCounts {
                 node: NodeId(node),

@@ -9,7 +9,7 @@ pub struct StationsObserved {
     /// One per station, in the order of the plan.
     pub stations: Vec<StationCounts>,
     /// Frames that had to wait at a port for a frame of another station, or its gap. Slots exclude
-    /// that. Unknown on networks of the kernel, where nobody sees the ports.
+    /// that. Unknown on networks of the kernel, whose ports are not seen.
     pub collisions: Option<u64>,
     /// Frames that something else than stations held up at a port, such as best effort; unknown on
     /// networks of the kernel.

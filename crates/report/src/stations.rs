@@ -87,7 +87,7 @@ pub(crate) fn station_table(results: &StationsResult) -> String {
 
 fn at_ports(results: &StationsResult) -> String {
     let (Some(collisions), Some(waits)) = (results.collisions, results.waits) else {
-        return "Collisions at ports: unknown, nobody sees those of the kernel.".to_owned();
+        return "Collisions at ports: unknown: those of the kernel are not seen.".to_owned();
     };
     let counted = |count: u64, one: &str, many: &str| {
         format!("{} {}", grouped(count), if count == 1 { one } else { many })
@@ -108,7 +108,8 @@ fn cells(results: &StationsResult, station: &StationResult) -> Vec<String> {
     if on_kernel(results) {
         cells.extend([station.missed, station.late].map(grouped));
         let errors = station.slot_error_ns.map(|it| [it.p50, it.p99, it.max]);
-        let shown = |ns: Option<i64>| ns.map_or("–".to_owned(), |ns| Span::from_ns(ns).to_string());
+        let shown =
+            |ns: Option<i64>| ns.map_or("–".to_owned(), |ns| Span::from_ns(ns).to_string());
         cells.extend((0..3).map(|at| shown(errors.map(|errors| errors[at]))));
     }
     cells

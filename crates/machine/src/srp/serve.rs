@@ -4,8 +4,8 @@ use super::host::{ClientId, HostAction, HostInput, OwnPort, SrpHost};
 use super::{AT_ONCE, LINK_LOOK, SrpError, Stopwatch, failed, rate_of, seed, wait};
 use onbeat::interface::srp::protocol::MESSAGE_MAX;
 use onbeat::interface::srp::{Answer, Refusal, mrpd_answers, say, service_name};
-use onbeat::interface::{ServiceConnection, ServiceSocket};
 use onbeat::interface::{ChannelTable, MRP_FRAME_MAX, MrpPdu, MrpSocket};
+use onbeat::interface::{ServiceConnection, ServiceSocket};
 use onbeat_model::record::Role;
 use onbeat_model::system::Class;
 use onbeat_model::time::{NetTime, Span};
@@ -61,9 +61,11 @@ impl SrpService {
         let ServeSettings { interface, rate, table, users } = settings;
         let socket = match handed_over() {
             Some(socket) => ServiceSocket::inherited(socket).map_err(failed(interface))?,
-            None => ServiceSocket::open(&service_name(interface)).map_err(|error| match error.kind() {
-                io::ErrorKind::AddrInUse => SrpError::Taken(interface.clone()),
-                _ => failed(interface)(error),
+            None => ServiceSocket::open(&service_name(interface)).map_err(|error| {
+                match error.kind() {
+                    io::ErrorKind::AddrInUse => SrpError::Taken(interface.clone()),
+                    _ => failed(interface)(error),
+                }
             })?,
         };
         if mrpd_answers() {

@@ -207,9 +207,9 @@ impl BroadcastTree {
         [self.earlier(ns), self.later(ns)]
     }
 
-    /// From when the first octet is to leave the sender to the same octet at the port before a link:
-    /// at least of a frame of so many words, at most of one of others, which its sender hands over
-    /// late.
+    /// From when the first octet is to leave the sender to the same octet at the port before a
+    /// link: at least of a frame of so many words, at most of one of others, which its sender hands
+    /// over late.
     pub(super) fn begin(&self, arrival: &Arrival, words: [u16; 2]) -> [i64; 2] {
         let ([least, _], [_, most]) = (self.frame(words[0]), self.frame(words[1]));
         let cut = self.earlier(self.octets(CUT_THROUGH)).min(least);

@@ -21,12 +21,8 @@ use onbeat_runtime::network_code::timing::Cycles;
 use onbeat_testkit::Random;
 
 /// Clocks that are exact.
-const EXACT: BusOptions = BusOptions {
-    master: None,
-    drift_ppb: 0,
-    best_effort: Octets::new(0),
-    slot_error: Span::ZERO,
-};
+const EXACT: BusOptions =
+    BusOptions { master: None, drift_ppb: 0, best_effort: Octets::new(0), slot_error: Span::ZERO };
 
 /// A panel says which of two hands a gripper obeys; one of them has two ways to say it.
 fn gripper() -> String {

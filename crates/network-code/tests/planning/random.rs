@@ -345,11 +345,8 @@ fn clocks_beyond_the_limit_make_frames_meet() {
     for seed in 0..100 {
         let mut random = Random(seed);
         let system = system(&description(&mut random));
-        let options = BusOptions {
-            drift_ppb: 0,
-            best_effort: Octets::new(0),
-            ..BusOptions::default()
-        };
+        let options =
+            BusOptions { drift_ppb: 0, best_effort: Octets::new(0), ..BusOptions::default() };
         let Ok(plan) = plan_bus(&system, &options) else { continue };
         let mut world = World::new(&system, &plan, Temper::Extreme, Random(seed));
         for drift in &mut world.drift_ppb {
@@ -366,13 +363,12 @@ fn clocks_beyond_the_limit_make_frames_meet() {
 #[test]
 fn slow_rounds_carry_what_fast_clocks_write() {
     const DRIFT: u32 = 900_000;
-    let options =
-        BusOptions {
-            drift_ppb: DRIFT,
-            best_effort: Octets::new(0),
-            master: Some(NodeId(0)),
-            ..BusOptions::default()
-        };
+    let options = BusOptions {
+        drift_ppb: DRIFT,
+        best_effort: Octets::new(0),
+        master: Some(NodeId(0)),
+        ..BusOptions::default()
+    };
     let (mut planned, mut messages, mut lost) = (0, 0, 0);
     for seed in 0..10 {
         // No slots but those that messages need.

@@ -46,8 +46,8 @@ pub use packet::PacketSocket;
 pub use packet::overhear_ptp;
 pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
-pub use service_socket::{ServiceConnection, ServiceSocket};
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
+pub use service_socket::{ServiceConnection, ServiceSocket};
 pub use station::{
     ChannelCounters, InterfaceStation, ServedEndpoint, SlotErrors, StationDoor, StationEndpoint,
     StationEndpointError, StationService, StationSocket, WireCounters,

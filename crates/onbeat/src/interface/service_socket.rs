@@ -1,5 +1,5 @@
-//! The Unix sockets of a host's services, one message in each packet. Their names are abstract: they
-//! belong to the network namespace, as the interfaces do, and leave no file behind.
+//! The Unix sockets of a host's services, one message in each packet. Their names are abstract:
+//! they belong to the network namespace, as the interfaces do, and leave no file behind.
 
 use crate::coordinator::socket;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

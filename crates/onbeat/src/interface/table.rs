@@ -493,7 +493,8 @@ end 2
             .replace("channels 1", "channels 4")
             .replace(
                 "fixed delay",
-                "fixed delay; integrity, talker's address, redundancy tag, launch time:lead, buffer",
+                "fixed delay; integrity, talker's address, redundancy tag, \
+                 launch time:lead, buffer",
             )
             .replace("host plant\n", "host plant\nreservation plan\nbackend network-code 20000\n")
             .replace(" 2000000\n", " 2000000 none any bare any 255\n")

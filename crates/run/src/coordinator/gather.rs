@@ -114,7 +114,7 @@ impl Session<'_> {
         Some(StationsObserved { stations, collisions, waits })
     }
 
-    /// The same on a network of the kernel, where nobody sees the ports. Ends the stations.
+    /// The same on a network of the kernel, whose ports are not seen. Ends the stations.
     fn stations_on_kernel_observed(&mut self, notes: &mut Vec<String>) -> StationsObserved {
         let mut stations = Vec::new();
         for station in &mut self.stations_on_kernel {

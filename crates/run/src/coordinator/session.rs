@@ -19,9 +19,7 @@ use onbeat::coordinator::client::STAMP;
 use onbeat::coordinator::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
 use onbeat::coordinator::socket;
 use onbeat::coordinator::socket_queue::SocketQueue;
-use onbeat::interface::{
-    InterfaceSettings, Limits, NetworkClock, StationDoor, StationEndpoint,
-};
+use onbeat::interface::{InterfaceSettings, Limits, NetworkClock, StationDoor, StationEndpoint};
 use onbeat::interface::{launch_times, parameters_of};
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::plan::{ChannelPlan, Plan};

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// The SCHED_FIFO priority of stations, where they may have one: above all programs that others may have
-/// started, and below the kernel's own threads of 99.
+/// The SCHED_FIFO priority of stations, where they may have one: above all programs that others
+/// may have started, and below the kernel's own threads of 99.
 const PRIORITY: u8 = 95;
 /// How many slot errors are kept at most.
 const SLOT_ERRORS: usize = 1 << 20;
@@ -73,7 +73,8 @@ impl StationOnKernel {
                 netns::enter(namespace)?;
             }
             let program = part.program.clone();
-            let mut station = InterfaceStation::open(interface, program, part.late_limit, SLOT_ERRORS)?;
+            let mut station =
+                InterfaceStation::open(interface, program, part.late_limit, SLOT_ERRORS)?;
             let ends: Vec<_> = part.ends.iter().map(|(_, end)| *end).collect();
             let doors = station.carry(&ends);
             let doors = doors.map_err(|(_, error)| io::Error::other(error.to_string()))?;

@@ -18,9 +18,7 @@ mod service;
 pub use protocol::{
     Answer, Neighbour, Offer, Phase, Refusal, Request, StreamStatus, Summary, WrongMessage,
 };
-pub use service::{
-    SrpConnection, mrpd_answers, mrpd_says, say, service_name, services,
-};
+pub use service::{SrpConnection, mrpd_answers, mrpd_says, say, service_name, services};
 
 pub(crate) use follower::Reservation;
 

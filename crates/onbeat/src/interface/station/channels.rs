@@ -70,7 +70,7 @@ impl StationDoor {
         self.socket.as_fd()
     }
 
-    /// Nobody has it any more: what comes is not kept.
+    /// No program has it any more: what comes is not kept.
     pub fn close(&self) {
         self.is_open.store(false, Ordering::Release);
     }

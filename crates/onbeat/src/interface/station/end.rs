@@ -12,7 +12,7 @@ use std::io::{self, IoSlice};
 #[derive(Debug)]
 pub struct StationSocket {
     socket: OwnedFd,
-    /// To the service that gave the end, if one did: closed, nobody has the end.
+    /// To the service that gave the end, if one did: while it is open, this has the end.
     _connection: Option<OwnedFd>,
     packet: Box<[u8; MAX_PACKET]>,
 }

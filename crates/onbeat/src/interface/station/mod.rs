@@ -16,12 +16,12 @@ mod service;
 
 pub use channels::{ChannelCounters, StationDoor, StationEndpoint, StationEndpointError};
 pub use end::StationSocket;
-pub use service::{ServedEndpoint, StationService};
 pub(super) use service::connect;
+pub use service::{ServedEndpoint, StationService};
 
-use channels::StationChannels;
 use crate::clock::{MonoTime, want_exact_timers};
 use crate::interface::{Interface, option, packet, socket};
+use channels::StationChannels;
 use onbeat_model::time::Span;
 use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::network_code::program::StationProgram;
@@ -233,9 +233,9 @@ impl InterfaceStation {
     /// Waits until something is due, at most until `until`, and carries it out; where the program
     /// waits for a round, a frame ends the wait too.
     ///
-    /// Real-time: sleeps to an absolute instant, or to shortly before it, and looks at the clock for
-    /// the rest, as long as sleeps are usually late; then a system call for each frame or message that
-    /// comes or leaves. Allocates nothing.
+    /// Real-time: sleeps to shortly before an instant and looks at the clock for the rest, as long
+    /// as sleeps are usually late; then a system call for each frame or message that comes or
+    /// leaves. Allocates nothing.
     ///
     /// # Errors
     /// The kernel's, but for that the link is down.

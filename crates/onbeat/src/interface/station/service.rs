@@ -2,7 +2,7 @@
 //! the service that executes it (`onbeat nc run --table`).
 //!
 //! A connection is one end of a channel: the program says which, and gets the end's socket, or why
-//! not. When the connection is closed, for whatever reason, nobody has the end. Messages are one
+//! not. When the connection is closed, for whatever reason, the end is free. Messages are one
 //! packet each, numbers big-endian:
 //!
 //! ```text
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_an_end_that_nobody_else_has_and_gives_it_back() {
+    fn a_program_gets_an_end_that_no_other_one_has_and_gives_it_back() {
         let (name, mut service, ours) = service();
         let unknown = ask(&name, &mut service, Role::Talker).expect_err("no such end");
         assert!(unknown.to_string().contains("does not carry it"), "{unknown}");
@@ -265,7 +265,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_octets_are_a_request_or_none(octets in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn any_octets_are_a_request_or_none(
+            octets in proptest::collection::vec(any::<u8>(), 0..20),
+        ) {
             if let Some(wanted) = Wanted::parse(&octets) {
                 prop_assert_eq!(&wanted.to_octets()[..], &octets[..]);
             }
