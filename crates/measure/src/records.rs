@@ -34,8 +34,8 @@
 //!     (u8: 0 no talker, 1 advertised, 2 ready; 3 failed, then the code, and the node (u8; 1, then
 //!     u32)), when it was ready (u8; 1, then i64 ns)
 //!
-//! 11. from version 6, stations that carried the channels: collisions and waits (each whether it is
-//!     known, u8, 1 in version 6 and left out there, and u64), how many stations (u32); each: node
+//! 11. from version 6, stations that carried the channels: collisions and waits (in version 6 u64
+//!     each; later each u8: 0 unknown; 1, then u64), how many stations (u32); each: node
 //!     (u32), rounds, frames sent and received, messages unsent, timeouts, overruns, beginnings of
 //!     rounds discarded (u64 each), whether it has stopped (u8); from version 7, frames missed
 //!     and late (u64 each), slot errors (u8: 0 unknown; 1, then p50, p99 and the largest, i64 ns

@@ -175,7 +175,8 @@ prop_compose! {
         stations in proptest::collection::vec(
             any::<(u32, [u64; 9], bool, Option<[i64; 3]>)>(), 0..4),
     ) -> StationsObserved {
-        let station = |(node, counts, has_stopped, slot_error): (_, [u64; 9], _, Option<[i64; 3]>)| {
+        let station = |drawn: (u32, [u64; 9], bool, Option<[i64; 3]>)| {
+            let (node, counts, has_stopped, slot_error) = drawn;
             let [rounds, sent, received, unsent, timeouts, overruns, discarded, ..] = counts;
             let [.., missed, late] = counts;
             let slot_error = slot_error.map(|ns| ns.map(Span::from_ns));
@@ -258,7 +259,7 @@ proptest! {
     fn arbitrary_octets_after_the_version_never_panic(
         octets in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
-        for version in 1..=6 {
+        for version in 1..=7 {
             let mut file = b"onbeat\0\n".to_vec();
             file.extend(u32::to_le_bytes(version));
             file.extend(&octets);
@@ -303,8 +304,8 @@ fn other_files_versions_and_trailing_octets_are_named() {
     let log = common::log(&common::system(&[], &[], Vec::new()));
     assert_eq!(decode(b"{\"version\": 1}"), Err(Error::Magic));
     let mut newer = encode(&log);
-    newer[8] = 7;
-    assert_eq!(decode(&newer), Err(Error::Version(7)));
+    newer[8] = 8;
+    assert_eq!(decode(&newer), Err(Error::Version(8)));
     let mut longer = encode(&log);
     longer.push(0);
     assert_eq!(decode(&longer), Err(Error::Trailing(1)));
@@ -320,6 +321,36 @@ fn a_file_of_version_1_is_one_of_the_emulated_network() {
     let network = AFTER_VERSION + 4 + 8 + 1 + 8 + 1;
     assert_eq!(file.remove(network), 0);
     file[8] = 1;
+    assert_eq!(decode(&file), Ok(log));
+}
+
+#[test]
+fn a_file_of_version_6_has_stations_that_no_kernel_was_under() {
+    let mut log = common::log(&common::system(&[], &[], Vec::new()));
+    let mut file = encode(&log);
+    file[8] = 6;
+    // No clocks, no flows; collisions, waits, and one station on node 3.
+    file.extend([0, 0].map(u32::to_le_bytes).concat());
+    file.extend([5, 6].map(u64::to_le_bytes).concat());
+    file.extend([1, 3].map(u32::to_le_bytes).concat());
+    file.extend((10..17).flat_map(u64::to_le_bytes));
+    file.push(1);
+    let station = StationCounts {
+        node: NodeId(3),
+        rounds: 10,
+        sent: 11,
+        received: 12,
+        unsent: 13,
+        timeouts: 14,
+        overruns: 15,
+        discarded: 16,
+        missed: 0,
+        late: 0,
+        has_stopped: true,
+        slot_error: None,
+    };
+    let (collisions, waits) = (Some(5), Some(6));
+    log.stations = Some(StationsObserved { stations: vec![station], collisions, waits });
     assert_eq!(decode(&file), Ok(log));
 }
 

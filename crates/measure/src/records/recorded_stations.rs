@@ -11,7 +11,7 @@ const STATION: usize = 4 + 7 * 8 + 1;
 pub(super) fn put(put: &mut impl FnMut(&[u8]), observed: &StationsObserved) {
     for count in [observed.collisions, observed.waits] {
         put(&[u8::from(count.is_some())]);
-        put(&count.unwrap_or_default().to_le_bytes());
+        count.iter().for_each(|count| put(&count.to_le_bytes()));
     }
     let count = u32::try_from(observed.stations.len()).expect("a system has fewer");
     put(&count.to_le_bytes());
@@ -36,8 +36,7 @@ impl Input<'_> {
     pub(super) fn stations(&mut self, on_kernel: bool) -> Result<StationsObserved, Error> {
         let mut count = || -> Result<Option<u64>, Error> {
             let is_known = !on_kernel || self.flag("a count of ports")?;
-            let count = self.u64()?;
-            Ok(is_known.then_some(count))
+            if is_known { self.u64().map(Some) } else { Ok(None) }
         };
         let (collisions, waits) = (count()?, count()?);
         let count = self.u32()?;
