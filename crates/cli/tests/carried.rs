@@ -183,8 +183,7 @@ fn of_two_channels_that_share_a_slot_the_mode_says_which_sends() {
 #[test]
 fn what_has_no_stations_says_so() {
     let system = talker_and_listener("100", "100");
-    let refusals: [(&[&str], &str); 5] = [
-        (&["run", ".", "--network", "netns"], "on the emulated network only"),
+    let refusals: [(&[&str], &str); 4] = [
         (&["run", ".", "--unprotected"], "`--unprotected` is for"),
         (&["plan", ".", "--unprotected"], "`--unprotected` is for `--backend bridges`"),
         (&["plan", ".", "--admit"], "`--admit` is for `--backend bridges`"),

@@ -16,8 +16,8 @@ const OVER_STATIONS: [&str; 5] = ["run", ".", "--backend", "network-code", "--ne
 
 /// Two hosts whose messages come each 50 ms: however busy the machine is, stations are rarely 5 ms
 /// late.
-fn seldom() -> TestSystem {
-    let text = two_hosts(&programs("", "")).replace("rate_hz = 1000", "rate_hz = 20");
+fn seldom(how: &str) -> TestSystem {
+    let text = two_hosts(&programs("", how)).replace("rate_hz = 1000", "rate_hz = 20");
     let run = "[run]\nslot_error_us = 5000\n";
     let text = text.replace("[run]\n", run).replace("duration_ms = 500", "duration_ms = 2000");
     let system = TestSystem::new(&text);
@@ -54,14 +54,14 @@ fn unchanged_programs_run_over_stations_in_namespaces() {
     if !permitted() {
         return;
     }
-    let system = seldom();
+    let system = seldom("");
     let seen = results(&[&OVER_STATIONS[..], &["netns"]].concat(), system.path(), 0);
     is_accounted_for(&seen);
     assert_eq!(seen["runs"][0]["stations"]["stations"].as_array().map(Vec::len), Some(2));
     // The report is made again from the records.
     assert_eq!(results(&["report", "."], system.path(), 0), seen);
     let page = std::fs::read_to_string(system.path().join("out/report.html")).expect("a page");
-    for shown in ["Slot error p50", "unknown: those of the kernel are not seen"] {
+    for shown in ["Slot error p50", "unknown, those of the kernel are not seen"] {
         assert!(page.contains(shown), "{shown}");
     }
 }
@@ -78,9 +78,29 @@ fn hosts_without_programs_talk_and_listen_over_their_stations_too() {
     is_accounted_for(&seen);
 }
 
+/// A program that stops reading breaks no promise of the network: its station has the messages.
+#[test]
+fn what_a_program_does_not_read_is_unread_and_not_lost_in_the_network() {
+    if !permitted() {
+        return;
+    }
+    let system = seldom("early");
+    let output = onbeat()
+        .args([&OVER_STATIONS[..], &["netns", "--json"]].concat())
+        .current_dir(system.path())
+        .output()
+        .expect("onbeat runs");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(output.status.success(), "{said}");
+    let seen: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    is_accounted_for(&seen);
+    let unread = said.lines().find(|line| line.contains("arrived on host `b` and were not read"));
+    assert!(unread.is_some(), "{said}");
+}
+
 #[test]
 fn what_stations_do_not_do_is_refused() {
-    let system = seldom();
+    let system = seldom("");
     let words = [&OVER_STATIONS[..], &["netns", "--transport", "udp4"]].concat();
     let said = String::from_utf8(run(&words, system.path(), 2).stderr).expect("UTF-8");
     assert!(said.contains("stations send frames themselves"), "{said}");
@@ -100,7 +120,7 @@ impl Running {
     }
 
     fn end(&mut self) -> Vec<u8> {
-        kill_process(Pid::from_child(&self.0), Signal::INT).expect("it runs");
+        kill_process(Pid::from_child(&self.0), Signal::TERM).expect("it runs");
         let mut said = Vec::new();
         let mut output = self.0.stdout.take().expect("a pipe");
         std::io::Read::read_to_end(&mut output, &mut said).expect("text");
@@ -164,10 +184,11 @@ impl Deployed {
         Running::start(&self.hosts[host], self.command(name, ["a", "b"][host]))
     }
 
-    /// How a program ends that opens the listener's end and closes it, and what it says.
-    fn opens(&self) -> (Option<i32>, String) {
-        let mut command = self.command("opens", "b");
-        let output = within(&self.hosts[1], || command.arg("listener").output().expect("it runs"));
+    /// How a program ends that opens a host's end and closes it, and what it says.
+    fn opens(&self, host: usize) -> (Option<i32>, String) {
+        let mut command = self.command("opens", ["a", "b"][host]);
+        command.arg(["talker", "listener"][host]);
+        let output = within(&self.hosts[host], || command.output().expect("it runs"));
         (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
     }
 
@@ -200,17 +221,19 @@ fn programs_without_a_run_open_their_channels_at_the_station_of_their_host() {
         Ok(hosts) => Deployed::new(hosts),
         Err(why) => return not_run(Need::Namespaces, why),
     };
-    let (code, said) = here.opens();
+    let (code, said) = here.opens(1);
     assert!(code == Some(1) && said.contains("no station runs on `eth0`"), "{said}");
     let mut stations = [0, 1].map(|host| here.station(host));
     // A station takes its name when it is ready.
-    while here.opens().0 != Some(0) {
-        assert!(MonoTime::now() < here.until, "the station never was ready");
+    for host in [0, 1] {
+        while here.opens(host).0 != Some(0) {
+            assert!(MonoTime::now() < here.until, "the station never was ready");
+        }
     }
     let listener = here.program("follow", 1);
     let mut talker = here.program("talker", 0);
     here.received(&listener, 5);
-    let (code, said) = here.opens();
+    let (code, said) = here.opens(1);
     assert!(code == Some(1) && said.contains("another program of this host has this"), "{said}");
     // Whoever ends gives its end back, and another one goes on.
     talker.end();

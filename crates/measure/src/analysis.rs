@@ -47,7 +47,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         clocks::withhold(premise.as_deref(), &mut channel.verdict, &mut channel.verdict_reason);
     }
     if let Some(observed) = &log.stations {
-        stations::judge(system, plan, observed, &mut channels);
+        stations::judge(system, plan, (log, observed), &mut channels);
     }
     let mut chains = chains::all(system, plan, log, &joined, &channels, &reached);
     for (described, chain) in system.chains.iter().zip(&mut chains) {

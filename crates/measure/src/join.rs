@@ -28,7 +28,8 @@ pub struct JoinedListener<'a> {
     known: bool,
     talker_known: bool,
     /// Whether the network was emulated.
-    emulated: bool,
+    /// Whether it is known what its queue dropped.
+    knows_queue: bool,
     /// In order of capture; every message that either end recorded, and every copy of it.
     pub messages: Vec<Message<'a>>,
 }
@@ -78,7 +79,8 @@ impl Message<'_> {
         let wake = self.listener.filter(|_| self.is_receipt())?.wake?;
         Some(ns_between(self.capture()?, wake))
     }
-    /// From the talker's handing the frame to the network to its arrival at the listener's port.
+    /// From the talker's handing the frame to the network, or to its station on a kernel, to its
+    /// arrival at the listener's port, or to when that one's station had it for the listener.
     pub(crate) fn in_network_ns(&self) -> Option<i64> {
         Some(ns_between(self.talker?.transfer?, self.listener?.transfer?))
     }
@@ -152,7 +154,7 @@ impl<'a> JoinedListener<'a> {
     /// Those of its losses that its queue was too full for; `None` where the kernel keeps the queue
     /// and does not tell them from others.
     pub fn overflowed(&self) -> Option<u64> {
-        self.count(Message::is_overflowed).filter(|_| self.emulated)
+        self.count(Message::is_overflowed).filter(|_| self.knows_queue)
     }
     /// Losses, less as many as may have come after the record memory was full. Where the talker's
     /// records are elsewhere, the gaps that the listener found.
@@ -228,8 +230,8 @@ fn listener<'a>(log: &RunLog, talker: &'a EndpointLog, end: &'a EndpointLog) -> 
     messages.extend(received.map(|r| message(None, Some(r), false)));
     join_turned(&mut messages);
     mark_copies(&mut messages);
-    let emulated = matches!(log.network, Carrier::Emulated);
-    JoinedListener { end, known, talker_known, emulated, messages }
+    let knows_queue = matches!(log.network, Carrier::Emulated) || log.stations.is_some();
+    JoinedListener { end, known, talker_known, knows_queue, messages }
 }
 
 fn flagged_duplicate(record: &Record) -> bool {

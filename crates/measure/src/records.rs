@@ -37,9 +37,9 @@
 //! 11. from version 6, stations that carried the channels: collisions and waits (in version 6 u64
 //!     each; later each u8: 0 unknown; 1, then u64), how many stations (u32); each: node
 //!     (u32), rounds, frames sent and received, messages unsent, timeouts, overruns, beginnings of
-//!     rounds discarded (u64 each), whether it has stopped (u8); from version 7, frames missed
-//!     and late (u64 each), slot errors (u8: 0 unknown; 1, then p50, p99 and the largest, i64 ns
-//!     each)
+//!     rounds discarded (u64 each), whether it has stopped (u8); from version 7, frames missed,
+//!     late and refused (u64 each), slot errors (u8: 0 unknown; 1, then p50, p99 and the largest,
+//!     i64 ns each)
 //!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
 //! part. A file is of version 7 if stations carried the channels, and has no part 10 then; else of

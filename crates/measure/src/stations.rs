@@ -3,6 +3,7 @@
 use crate::clocks;
 use crate::result::{ChannelResult, Verdict};
 use onbeat_model::plan::Plan;
+use onbeat_model::record::{Carrier, RunLog};
 use onbeat_model::stations::{StationCounts, StationsObserved};
 use onbeat_model::system::{ChannelId, System};
 use schemars::JsonSchema;
@@ -35,13 +36,17 @@ pub struct StationResult {
     pub received: u64,
     /// Messages that programs wrote and no frame carried.
     pub unsent: u64,
-    /// On networks of the kernel, frames that were not sent in their slot: it was too late for
-    /// them, or the kernel did not take them.
+    /// On networks of the kernel, frames that were not sent because they would have been later than
+    /// the plan counts with. This and the next two count from when the station began, before the
+    /// run.
     #[serde(default)]
     pub missed: u64,
-    /// There, how often it took a frame that had come later than frames may be sent.
+    /// There, frames that were sent later than that all the same, or taken later.
     #[serde(default)]
     pub late: u64,
+    /// There, frames that the kernel did not take.
+    #[serde(default)]
+    pub refused: u64,
     /// How often it waited for a round in vain.
     pub timeouts: u64,
     /// How often a deadline of its program had passed.
@@ -77,6 +82,7 @@ pub(crate) fn results(system: &System, observed: &StationsObserved) -> StationsR
         unsent: counts.unsent,
         missed: counts.missed,
         late: counts.late,
+        refused: counts.refused,
         timeouts: counts.timeouts,
         overruns: counts.overruns,
         discarded: counts.discarded,
@@ -97,12 +103,28 @@ pub(crate) fn results(system: &System, observed: &StationsObserved) -> StationsR
 /// Why what a channel of alternatives promises may not have held.
 const OTHER_MODE: &str = "in another mode its slot is another channel's";
 
-/// Why bounds may not have held: stations that were later than plans count with.
-fn later_than_planned(observed: &StationsObserved) -> Option<String> {
-    let times: u64 = observed.stations.iter().map(|station| station.missed + station.late).sum();
-    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-    let why = || format!("stations were {often} later than the plan counts with (`slot_error_us`)");
-    (times > 0).then(why)
+/// Why what slots promise may not have held over a kernel: stations that were later than plans
+/// count with, that could not send, or that stopped.
+fn not_on_time(system: &System, log: &RunLog, observed: &StationsObserved) -> Option<String> {
+    if log.network == Carrier::Emulated {
+        return None;
+    }
+    if observed.stations.is_empty() {
+        return Some("it is not known whether its stations were on time".to_owned());
+    }
+    if let Some(stopped) = observed.stations.iter().find(|station| station.has_stopped) {
+        return Some(format!("the station of {} stopped", system.node(stopped.node).name));
+    }
+    let sum = |count: fn(&StationCounts) -> u64| observed.stations.iter().map(count).sum::<u64>();
+    let often = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    match (sum(|it| it.missed + it.late), sum(|it| it.refused)) {
+        (0, 0) => None,
+        (0, refused) => Some(format!("the kernel did not take a frame, {}", often(refused))),
+        (late, _) => Some(format!(
+            "stations were later than the plan counts with (`slot_error_us`), {}",
+            often(late)
+        )),
+    }
 }
 
 /// Collisions break what every slot promises, whether or not a message was late by them. What one
@@ -111,10 +133,10 @@ fn later_than_planned(observed: &StationsObserved) -> Option<String> {
 pub(crate) fn judge(
     system: &System,
     plan: &Plan,
-    observed: &StationsObserved,
+    (log, observed): (&RunLog, &StationsObserved),
     channels: &mut [ChannelResult],
 ) {
-    let late = later_than_planned(observed);
+    let late = not_on_time(system, log, observed);
     let slots = plan.channels.iter().map(|planned| planned.slot.is_some());
     let slots = (0..).map(ChannelId).zip(slots).zip(channels).filter(|((_, has), _)| *has);
     for ((id, _), channel) in slots {

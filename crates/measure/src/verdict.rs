@@ -6,8 +6,9 @@
 //! machine, and the channel not judged, if the frame itself went from port to port within the
 //! bound, so that the rest was waiting on a host. What programs hand over late comes to the engine
 //! at once with what was sent after it; the time from port to port is therefore allowed the
-//! engine's greatest lag on top. Losses are never charged to the machine. What a full
-//! queue dropped the network had delivered: it breaks no promise, but none is then seen to be kept.
+//! engine's greatest lag on top. Over a kernel it is the time from station to station. Losses are
+//! never charged to the machine. What a full queue dropped the network had delivered: it breaks no
+//! promise, but none is then seen to be kept.
 //! A channel of which one side ran on another machine cannot be judged, nor one of which an end's
 //! clock has stepped, because a fault let it: its latencies are by these clocks. Of other channels
 //! that such a step may have reached what would be broken is not judged.
@@ -205,12 +206,16 @@ impl Excess {
     }
     fn blame(&self, log: &RunLog) -> String {
         let in_network = span(self.in_network.unwrap_or(0));
-        let lag = log.lag_max.unwrap_or(Span::ZERO);
-        format!(
-            "{}, but not because of the network: from port to port none took more than \
-             {in_network}, and the engine was up to {lag} behind the machine's clock",
-            self.describe()
-        )
+        let slower = format!("{}, but not because of the network", self.describe());
+        match log.lag_max {
+            Some(lag) => format!(
+                "{slower}: from port to port none took more than {in_network}, and the engine was \
+                 up to {lag} behind the machine's clock"
+            ),
+            None => format!(
+                "{slower}: none took more than {in_network} until its reader could have had it"
+            ),
+        }
     }
 }
 

@@ -173,12 +173,12 @@ prop_compose! {
     fn any_stations()(
         ports in any::<[Option<u64>; 2]>(),
         stations in proptest::collection::vec(
-            any::<(u32, [u64; 9], bool, Option<[i64; 3]>)>(), 0..4),
+            any::<(u32, [u64; 10], bool, Option<[i64; 3]>)>(), 0..4),
     ) -> StationsObserved {
-        let station = |drawn: (u32, [u64; 9], bool, Option<[i64; 3]>)| {
+        let station = |drawn: (u32, [u64; 10], bool, Option<[i64; 3]>)| {
             let (node, counts, has_stopped, slot_error) = drawn;
             let [rounds, sent, received, unsent, timeouts, overruns, discarded, ..] = counts;
-            let [.., missed, late] = counts;
+            let [.., missed, late, refused] = counts;
             let slot_error = slot_error.map(|ns| ns.map(Span::from_ns));
             StationCounts {
                 node: NodeId(node),
@@ -192,6 +192,7 @@ prop_compose! {
                 has_stopped,
                 missed,
                 late,
+                refused,
                 slot_error: slot_error.map(|[p50, p99, max]| SlotErrorFigures { p50, p99, max }),
             }
         };
@@ -346,6 +347,7 @@ fn a_file_of_version_6_has_stations_that_no_kernel_was_under() {
         discarded: 16,
         missed: 0,
         late: 0,
+        refused: 0,
         has_stopped: true,
         slot_error: None,
     };

@@ -31,11 +31,13 @@ pub struct StationCounts {
     /// Messages that programs wrote and no frame carried: those that another one replaced before,
     /// and those of a time when the station was off.
     pub unsent: u64,
-    /// On networks of the kernel, frames that were not sent in their slot: it was too late for
-    /// them, or the kernel did not take them.
+    /// On networks of the kernel, frames that were not sent because it was too late for them. This
+    /// and the next two count from when the station began, before the run.
     pub missed: u64,
-    /// There, how often it took a frame that had come later than frames may be sent.
+    /// There, frames that were sent later than that all the same, or taken later.
     pub late: u64,
+    /// There, frames that the kernel did not take.
+    pub refused: u64,
     /// How often it waited for a round in vain.
     pub timeouts: u64,
     /// How often a deadline of its program had passed.

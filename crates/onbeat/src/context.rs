@@ -336,6 +336,14 @@ impl ChannelIo for EndpointIo {
     }
 
     #[inline]
+    fn handed_over(&self) -> Option<SyncedTime> {
+        match self {
+            Self::Run(io) => io.handed_over(),
+            Self::Interface(io) => io.handed_over(),
+        }
+    }
+
+    #[inline]
     fn dropped(&mut self, reason: Reason) -> u64 {
         match self {
             Self::Run(io) => io.dropped(reason),

@@ -22,7 +22,7 @@ const HEADINGS: [&str; 9] = [
     "stopped",
 ];
 /// What is shown in addition where stations sent over a kernel.
-const ON_KERNEL: [&str; 5] = ["missed", "late", "slot error p50", "p99", "max"];
+const ON_KERNEL: [&str; 6] = ["missed", "late", "refused", "slot error p50", "p99", "max"];
 
 /// The slots and the stations of one run, for a page.
 #[derive(Debug, Serialize)]
@@ -61,7 +61,7 @@ impl StationsView {
 
 /// Whether stations sent over a kernel.
 fn on_kernel(results: &StationsResult) -> bool {
-    results.collisions.is_none()
+    results.collisions.is_none() && !results.stations.is_empty()
 }
 
 fn headings(results: &StationsResult) -> Vec<&'static str> {
@@ -87,7 +87,8 @@ pub(crate) fn station_table(results: &StationsResult) -> String {
 
 fn at_ports(results: &StationsResult) -> String {
     let (Some(collisions), Some(waits)) = (results.collisions, results.waits) else {
-        return "Collisions at ports: unknown: those of the kernel are not seen.".to_owned();
+        let why = if on_kernel(results) { ", those of the kernel are not seen" } else { "" };
+        return format!("Collisions at ports: unknown{why}.");
     };
     let counted = |count: u64, one: &str, many: &str| {
         format!("{} {}", grouped(count), if count == 1 { one } else { many })
@@ -106,7 +107,7 @@ fn cells(results: &StationsResult, station: &StationResult) -> Vec<String> {
     cells.extend(counts.map(grouped));
     cells.push(if station.stopped { "yes" } else { "no" }.to_owned());
     if on_kernel(results) {
-        cells.extend([station.missed, station.late].map(grouped));
+        cells.extend([station.missed, station.late, station.refused].map(grouped));
         let errors = station.slot_error_ns.map(|it| [it.p50, it.p99, it.max]);
         let shown =
             |ns: Option<i64>| ns.map_or("–".to_owned(), |ns| Span::from_ns(ns).to_string());

@@ -243,7 +243,7 @@ fn stations_that_carry_channels_allocate_nothing_either() {
         .map(|(host, text)| hosts.inside(host, || open(text)));
     let carry = |mut station: InterfaceStation, role| {
         let end = StationEndpoint { buffer: BufferId(0), role, parameters };
-        let door = station.carry(&[end]).expect("its buffer").remove(0);
+        let door = station.carry(&[end], 2_000).expect("its buffer").remove(0);
         (station, door)
     };
     let (mut sends, writer) = carry(sends, Role::Talker);
@@ -251,13 +251,13 @@ fn stations_that_carry_channels_allocate_nothing_either() {
     let mut talker = Talker::new(parameters);
     let is_over = AtomicBool::new(false);
     let (used, counters, heard) = std::thread::scope(|scope| {
-        let socket = reader.open();
+        let socket = reader.open().expect("a socket");
         let hearing = scope.spawn(|| {
             let used = counted(|| hears.step(MonoTime::now() + Span::from_ms(20)).expect("heard"));
             is_over.store(true, Ordering::Relaxed);
             (used, hears.wire_counters())
         });
-        let socket_of_writer = writer.open();
+        let socket_of_writer = writer.open().expect("a socket");
         let mut number = 0_u64;
         let mut act = || {
             number += 1;

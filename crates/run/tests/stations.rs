@@ -127,6 +127,38 @@ fn execute(program: StationProgram, is_master: bool, ready: &Barrier, over: &Ato
     (*station.station().counters(), station.wire_counters(), buffers)
 }
 
+/// A station that begins late takes no part in rounds from before.
+#[test]
+fn the_beginning_of_a_round_from_before_a_station_is_none() {
+    let (_bridge, hosts) = match bridged(2) {
+        Ok(hosts) => hosts,
+        Err(why) => return not_run(Need::Namespaces, why),
+    };
+    let open = |host, program| {
+        within(host, || {
+            InterfaceStation::open("eth0", program, LATE_LIMIT, 10).expect("an interface")
+        })
+    };
+    let mut listening = open(&hosts[1], slave("left", 2, 1));
+    let mut master = open(&hosts[0], program(MASTER));
+    let mut begun = || {
+        let before = master.wire_counters().rounds;
+        while master.wire_counters().rounds == before {
+            master.step(MonoTime::now() + Span::from_ms(20)).expect("a network");
+        }
+    };
+    begun();
+    listening.begin().expect("a network");
+    listening.step(MonoTime::now() + Span::from_ms(1)).expect("a network");
+    let seen = |station: &mut InterfaceStation| station.station().counters().rounds_seen;
+    assert_eq!(seen(&mut listening), 0);
+    begun();
+    while seen(&mut listening) == 0 {
+        listening.step(MonoTime::now() + Span::from_ms(20)).expect("a network");
+        begun();
+    }
+}
+
 #[test]
 fn what_stations_send_all_others_receive_once() {
     let (_bridge, hosts) = match bridged(4) {

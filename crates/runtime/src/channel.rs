@@ -252,6 +252,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     fn note(&mut self, sent: Sent, at: Instant) -> Record {
         let record = Record {
             capture: Some(sent.capture),
+            transfer: self.io.handed_over(),
             network: at.network,
             sequence: sent.sequence,
             ..Record::default()

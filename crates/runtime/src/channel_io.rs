@@ -232,6 +232,10 @@ pub trait ChannelIo {
         self.sleep_until(at)?;
         self.send(frame)
     }
+    /// When the frame sent last was handed over, where that is known here.
+    fn handed_over(&self) -> Option<SyncedTime> {
+        None
+    }
     /// How many frames of the end's stream the way to it has dropped since the last call because
     /// of `reason`. They never reach [`ChannelIo::receive`].
     fn dropped(&mut self, _reason: Reason) -> u64 {
@@ -316,6 +320,11 @@ impl<P: ChannelIo> ChannelIo for Limited<P> {
         let over = self.limit < SyncedTime::MAX && self.io.now()?.local >= self.limit;
         // What came in time counts.
         if over && self.io.grant() == Grant::Missing { Err(ChannelError::TimedOut) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn handed_over(&self) -> Option<SyncedTime> {
+        self.io.handed_over()
     }
 
     #[inline]

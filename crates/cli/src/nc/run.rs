@@ -76,19 +76,19 @@ struct Ended {
 pub(super) fn run(arguments: &StationArguments) -> anyhow::Result<Exit> {
     let program = super::load(&arguments.program)?;
     let table = arguments.table.as_deref().map(crate::srp::read_table).transpose()?;
-    let planned = table.as_ref().and_then(|table| table.slot_error);
-    let late_limit = arguments.late_limit.or(planned.filter(|planned| *planned > Span::ZERO));
+    let late_limit = late_limit(arguments, table.as_ref());
     let outputs = match table {
         Some(_) => Vec::new(),
         None => outputs(&program),
     };
     let name = || format!("interface `{}`", arguments.interface);
-    let (interface, late_limit) = (&arguments.interface, late_limit.unwrap_or(LATE_LIMIT));
-    let station = InterfaceStation::open(interface, program, late_limit, SLOT_ERRORS);
+    let station = InterfaceStation::open(&arguments.interface, program, late_limit, SLOT_ERRORS);
     let mut station = station.with_context(name)?;
     let service = table.map(|table| service(arguments, &mut station, &table)).transpose()?;
     let is_over = &AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
+        // Also if this thread panics: the scope waits for the other one.
+        let _at_the_end = AtTheEnd(is_over);
         // Before this thread has its priority, which others would inherit.
         if let Some(mut service) = service {
             scope.spawn(move || {
@@ -99,9 +99,7 @@ pub(super) fn run(arguments: &StationArguments) -> anyhow::Result<Exit> {
                 }
             });
         }
-        let ended = placed(arguments, || execute(arguments, station, &outputs));
-        is_over.store(true, Ordering::Relaxed);
-        ended
+        placed(arguments, || execute(arguments, station, &outputs))
     })?;
     if arguments.json {
         terminal::print_json(&document(&ended))?;
@@ -113,6 +111,31 @@ pub(super) fn run(arguments: &StationArguments) -> anyhow::Result<Exit> {
         Ended { interrupted: true, .. } if arguments.rounds.is_some() => Exit::Interrupted,
         _ => Exit::Fine,
     })
+}
+
+/// Says so when it is dropped.
+struct AtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How late frames may be: no later than the plan of a table counts with, unless it counts with
+/// stations that are exact. Says where slots of others may be hit.
+fn late_limit(arguments: &StationArguments, table: Option<&ChannelTable>) -> Span {
+    let planned = table.and_then(|table| table.slot_error);
+    let late_limit = arguments.late_limit.or(planned.filter(|planned| *planned > Span::ZERO));
+    let late_limit = late_limit.unwrap_or(LATE_LIMIT);
+    if planned.is_some_and(|planned| planned < late_limit) {
+        let planned = planned.unwrap_or_default();
+        terminal::say(format_args!(
+            "onbeat: frames may be {late_limit} late, and the plan counts with {planned}: they may \
+             be in slots of others; plan with `--slot-error`, or give `--late-limit`"
+        ));
+    }
+    late_limit
 }
 
 /// Does it where and as urgently as is asked for.
@@ -153,7 +176,7 @@ fn service(
         })?;
         ends.push(StationEndpoint { buffer, role: end.role, parameters: end.parameters });
     }
-    let doors = station.carry(&ends).map_err(|(at, error)| {
+    let doors = station.carry(&ends, 0).map_err(|(at, error)| {
         anyhow::anyhow!("{}: channel `{}`: {error}", shown(), table.ends[at].name)
     })?;
     let served = ends.iter().zip(doors).map(|(end, door)| {
@@ -180,7 +203,7 @@ fn execute(
     }
     let mut words = [0; FRAME_WORDS as usize];
     let mut written = None;
-    station.begin(MonoTime::now());
+    station.begin().with_context(name)?;
     loop {
         let counters = *station.station().counters();
         let round = counters.rounds_begun + counters.rounds_seen;
@@ -228,7 +251,7 @@ fn figures(ended: &Ended) -> Vec<(&'static str, u64)> {
         ("traps", counters.traps),
         ("missed_slots", wire.missed),
         ("refused_by_kernel", wire.refused),
-        ("late_receipts", wire.late),
+        ("late_frames", wire.late),
         ("messages_replaced", channels.replaced),
         ("messages_malformed", channels.malformed),
         ("messages_overflowed", channels.overflowed),

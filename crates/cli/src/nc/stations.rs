@@ -108,7 +108,7 @@ fn options(system: &System, arguments: &StationPlanArguments) -> anyhow::Result<
         master: master.transpose()?,
         drift_ppb: arguments.drift_ppm.map_or(default.drift_ppb, |ppm| ppm * 1_000),
         best_effort: arguments.best_effort.map_or(default.best_effort, Octets::new),
-        slot_error: arguments.slot_error.unwrap_or(default.slot_error),
+        slot_error: arguments.slot_error,
     })
 }
 

@@ -24,6 +24,7 @@ pub(super) fn put(put: &mut impl FnMut(&[u8]), observed: &StationsObserved) {
         put(&[u8::from(station.has_stopped)]);
         put(&station.missed.to_le_bytes());
         put(&station.late.to_le_bytes());
+        put(&station.refused.to_le_bytes());
         put(&[u8::from(station.slot_error.is_some())]);
         if let Some(SlotErrorFigures { p50, p99, max }) = station.slot_error {
             [p50, p99, max].iter().for_each(|span| put(&span.as_ns().to_le_bytes()));
@@ -59,17 +60,18 @@ impl Input<'_> {
             has_stopped: self.flag("a station")?,
             missed: 0,
             late: 0,
+            refused: 0,
             slot_error: None,
         };
         if !on_kernel {
             return Ok(counts);
         }
-        let (missed, late) = (self.u64()?, self.u64()?);
+        let (missed, late, refused) = (self.u64()?, self.u64()?, self.u64()?);
         let slot_error = match self.flag("a slot error")? {
             true => Some(self.slot_error()?),
             false => None,
         };
-        Ok(StationCounts { missed, late, slot_error, ..counts })
+        Ok(StationCounts { missed, late, refused, slot_error, ..counts })
     }
 
     fn slot_error(&mut self) -> Result<SlotErrorFigures, Error> {

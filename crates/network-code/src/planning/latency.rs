@@ -133,7 +133,7 @@ fn bound(
     let [least, most] = way(bus, [sender, listener], create * CYCLE, received);
     // What nothing shortens, whatever is known of the round.
     let [delay_min, delay] = tree.delay_to(sender, listener, [words; 2]);
-    let [frame_min, frame] = tree.frame(words);
+    let [frame_min, frame] = tree.at_station(tree.frame(words));
     let blocked = tree.blocked_to(sender, listener);
     let sends = CREATE_LEAD * CYCLE;
     let received = RECEIVE_STORE.0.cast_signed() * CYCLE + end(bus, channel, 0);

@@ -57,8 +57,8 @@ pub struct BusOptions {
     /// beside what the description has.
     pub best_effort: Octets,
     /// By how much stations may hand over frames, and take what has come, later than their programs
-    /// say: as software on a host does. That of the description's run counts if it is more.
-    pub slot_error: Span,
+    /// say: as software on a host does. None: that of the description's run.
+    pub slot_error: Option<Span>,
 }
 
 impl Default for BusOptions {
@@ -69,7 +69,7 @@ impl Default for BusOptions {
             master: None,
             drift_ppb: DRIFT_PPB,
             best_effort: frame::MAX_TAGGED,
-            slot_error: Span::ZERO,
+            slot_error: None,
         }
     }
 }

@@ -231,7 +231,7 @@ impl<'a> Bus<'a> {
     pub(super) fn behind(&self, frame: BusFrame, listener: usize, at: i64, round: i64) -> i64 {
         let [early, _] = self.off(frame, round);
         let [delay, _] = self.tree.delay_to(self.sender(frame), listener, self.delayed(frame));
-        let [length, _] = self.tree.frame(self.words(frame));
+        let [length, _] = self.tree.at_station(self.tree.frame(self.words(frame)));
         let own = self.references[listener].resume[1] + at * CYCLE + 2 * self.tree.error(round);
         // It comes within a cycle.
         cycles_up(own + CYCLE + ROUNDING - early - delay - length)
@@ -301,7 +301,7 @@ fn reference(tree: &BroadcastTree, station: usize, words: [u16; 2]) -> Reference
         return Reference::default();
     }
     let [early, late] = tree.delay_to(tree.master, station, words);
-    let [least, most] = tree.ethertype();
+    let [least, most] = tree.noted();
     let ethertype = [early + least - ROUNDING, late + most + ROUNDING];
     // It comes within a cycle of the station.
     let resume = SYNC_RESUME.0.cast_signed() * CYCLE;

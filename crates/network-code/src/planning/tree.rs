@@ -115,7 +115,7 @@ impl BroadcastTree {
         let mut tree = Self {
             medium,
             drift_ppb: drift(system, &ports, options),
-            slot_error: options.slot_error.max(system.run.slot_error).as_ns(),
+            slot_error: options.slot_error.unwrap_or(system.run.slot_error).as_ns(),
             arrivals: Vec::new(),
             to_stations: Vec::new(),
             stations,
@@ -201,7 +201,7 @@ impl BroadcastTree {
     }
 
     /// The preamble up to the end of the EtherType.
-    pub(super) fn ethertype(&self) -> [i64; 2] {
+    fn ethertype(&self) -> [i64; 2] {
         let cycles = self.medium.ethertype_cycles().0.cast_signed();
         let ns = cycles * i64::from(CYCLE_NS);
         [self.earlier(ns), self.later(ns)]
@@ -225,7 +225,20 @@ impl BroadcastTree {
 
     /// The same to a station.
     pub(super) fn delay_to(&self, sender: usize, station: usize, words: [u16; 2]) -> [i64; 2] {
-        self.delay(&self.to_stations[sender][station], words)
+        self.at_station(self.delay(&self.to_stations[sender][station], words))
+    }
+
+    /// From when to when a station notes what comes in such a time. One that is late is on a
+    /// kernel, whose network may be in namespaces: there links take no time.
+    pub(super) fn at_station(&self, [early, late]: [i64; 2]) -> [i64; 2] {
+        [if self.slot_error > 0 { 0 } else { early }, late]
+    }
+
+    /// From the first octet of the beginning of a round to when a slave notes it. A kernel notes
+    /// whole frames.
+    pub(super) fn noted(&self) -> [i64; 2] {
+        let last = if self.slot_error > 0 { self.frame(1) } else { self.ethertype() };
+        self.at_station(last)
     }
 
     /// How long frames of best effort may block a frame on its way to a station.

@@ -22,7 +22,7 @@ use onbeat_testkit::Random;
 
 /// Clocks that are exact.
 const EXACT: BusOptions =
-    BusOptions { master: None, drift_ppb: 0, best_effort: Octets::new(0), slot_error: Span::ZERO };
+    BusOptions { master: None, drift_ppb: 0, best_effort: Octets::new(0), slot_error: None };
 
 /// A panel says which of two hands a gripper obeys; one of them has two ways to say it.
 fn gripper() -> String {

@@ -10,7 +10,7 @@ use onbeat_runtime::network_code::timing::Cycles;
 
 /// Clocks that are exact.
 const EXACT: BusOptions =
-    BusOptions { master: None, drift_ppb: 0, best_effort: Octets::new(0), slot_error: Span::ZERO };
+    BusOptions { master: None, drift_ppb: 0, best_effort: Octets::new(0), slot_error: None };
 
 /// Clocks as Ethernet has them, and no best effort but what is described.
 const QUIET: BusOptions = BusOptions { drift_ppb: DRIFT_PPB, ..EXACT };

@@ -100,7 +100,7 @@ pub(super) fn options(random: &mut Random, system: &System) -> BusOptions {
     let mut apart = Random(random.0);
     let slot_error = if apart.one_in(4) { apart.between(1, 60_000) } else { 0 };
     BusOptions {
-        slot_error: Span::from_ns(slot_error),
+        slot_error: Some(Span::from_ns(slot_error)),
         master: random.one_in(3).then(|| random.one_of(&hosts)),
         drift_ppb: random.one_of(&[100_000, 100_000, 0, 10_000]),
         best_effort: Octets::new(if random.one_in(6) { 1_518 } else { 0 }),

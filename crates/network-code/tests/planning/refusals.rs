@@ -4,7 +4,6 @@ use super::descriptions::{BEGIN, bridge, channel, hosts, link, system};
 use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::system::NodeId;
-use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_network_code::planning::{BusOptions, DRIFT_PPB, plan_bus};
 
@@ -13,7 +12,7 @@ const QUIET: BusOptions = BusOptions {
     master: None,
     drift_ppb: DRIFT_PPB,
     best_effort: Octets::new(0),
-    slot_error: Span::ZERO,
+    slot_error: None,
 };
 
 /// Hosts `a`, `b` and `c` at a bridge of so many Mbit/s.

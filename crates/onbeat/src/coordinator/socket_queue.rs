@@ -15,9 +15,12 @@ use std::io::{self, IoSlice};
 pub struct SocketQueue {
     /// The reader's side.
     theirs: OwnedFd,
-    /// What the kernel counts for one message; all of a channel have one size.
-    unit: usize,
+    unit: PacketUnit,
 }
+
+/// What the kernel counts for one message; all of a channel have one size.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketUnit(usize);
 
 impl SocketQueue {
     /// For packets of `octets` from `ours` to `theirs`, between which nothing has passed yet. Where
@@ -26,16 +29,7 @@ impl SocketQueue {
     /// # Errors
     /// The kernel's, or something has passed.
     pub fn new(ours: &OwnedFd, theirs: BorrowedFd<'_>, octets: usize) -> io::Result<Self> {
-        let mut packet = [0; MAX_PACKET];
-        let none = io::ErrorKind::InvalidData;
-        if !socket::try_send(ours, &[IoSlice::new(&packet[..octets])])? {
-            return Err(none.into());
-        }
-        let unit = unread(ours)?;
-        socket::try_receive(theirs, &mut packet)?.filter(|got| *got == octets).ok_or(none)?;
-        let wanted = unit * (CAPACITY + 1);
-        sockopt::set_socket_send_buffer_size_force(ours, wanted)
-            .or_else(|_| sockopt::set_socket_send_buffer_size(ours, wanted))?;
+        let unit = PacketUnit::new(ours, theirs, octets)?;
         Ok(Self { theirs: theirs.try_clone_to_owned()?, unit })
     }
 
@@ -48,15 +42,42 @@ impl SocketQueue {
         &self,
         ours: &OwnedFd,
         parts: &[IoSlice<'_>],
+        dropped: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        self.unit.push([ours, &self.theirs], parts, dropped)
+    }
+}
+
+impl PacketUnit {
+    /// Finds it out, and gives the sockets room; as [`SocketQueue::new`].
+    pub(crate) fn new(ours: &OwnedFd, theirs: BorrowedFd<'_>, octets: usize) -> io::Result<Self> {
+        let mut packet = [0; MAX_PACKET];
+        let none = io::ErrorKind::InvalidData;
+        if !socket::try_send(ours, &[IoSlice::new(&packet[..octets])])? {
+            return Err(none.into());
+        }
+        let unit = unread(ours)?;
+        socket::try_receive(theirs, &mut packet)?.filter(|got| *got == octets).ok_or(none)?;
+        let wanted = unit * (CAPACITY + 1);
+        sockopt::set_socket_send_buffer_size_force(ours, wanted)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(ours, wanted))?;
+        Ok(Self(unit))
+    }
+
+    /// As [`SocketQueue::push`], from the first socket to the second.
+    pub(crate) fn push(
+        self,
+        [ours, theirs]: [&OwnedFd; 2],
+        parts: &[IoSlice<'_>],
         mut dropped: impl FnMut(&[u8]),
     ) -> io::Result<()> {
         let mut packet = [0; MAX_PACKET];
         // The reader takes messages at the same time: then there is room, and nothing to drop.
         for _ in 0..2 * CAPACITY {
-            if unread(ours)? < CAPACITY * self.unit && socket::try_send(ours, parts)? {
+            if unread(ours)? < CAPACITY * self.0 && socket::try_send(ours, parts)? {
                 return Ok(());
             }
-            match socket::try_receive(&self.theirs, &mut packet) {
+            match socket::try_receive(theirs, &mut packet) {
                 Ok(Some(length)) => dropped(&packet[..length]),
                 Ok(None) => return Err(io::ErrorKind::BrokenPipe.into()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -191,6 +191,8 @@ pub(crate) type Claim = Box<dyn std::fmt::Debug + Send + Sync>;
 pub struct InterfaceIo {
     base: Arc<Timebase>,
     wire: Transport,
+    /// When a station had what was sent last.
+    handed_over: Option<SyncedTime>,
     /// By how much timed sleeps end late.
     oversleep: Span,
     reserved: Option<Reserved>,
@@ -219,7 +221,8 @@ impl InterfaceIo {
 
     /// The same for a talker that is the only one of its program.
     pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
-        Self { base, wire, oversleep: Span::ZERO, reserved: None, keys: None, _claim: claim }
+        let (handed_over, oversleep) = (None, Span::ZERO);
+        Self { base, wire, handed_over, oversleep, reserved: None, keys: None, _claim: claim }
     }
 
     /// From now on the end's stream is reserved, and a talker sends only while it is.
@@ -417,7 +420,17 @@ impl ChannelIo for InterfaceIo {
 
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
-        self.wire.send(frame, None).map_err(fault_of)
+        self.wire.send(frame, None).map_err(fault_of)?;
+        // A station has it from now on; the kernel's queues say nothing.
+        if matches!(self.wire, Transport::Station(_)) {
+            self.handed_over = Some(self.base.instant()?.local);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn handed_over(&self) -> Option<SyncedTime> {
+        self.handed_over
     }
 
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {

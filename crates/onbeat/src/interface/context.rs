@@ -247,6 +247,8 @@ impl InterfaceContext {
             return refuse(format!("there are {MAX_CHANNELS} channels already"));
         }
         let parameters = ChannelParameters {
+            // A station's slots say who talks, not addresses.
+            talker_address: parameters.talker_address.filter(|_| !self.settings.by_station),
             source: self.interface.address,
             epoch: self.settings.epoch,
             // A synchronised talker's may be as wrong as this one's.
@@ -270,7 +272,7 @@ impl InterfaceContext {
         let Some(found) = declared.iter_mut().find(|d| d.name == name) else {
             return refuse("it is not declared");
         };
-        found.parameters.talker_address = Some(talker);
+        found.parameters.talker_address = Some(talker).filter(|_| !self.settings.by_station);
         Ok(())
     }
 

@@ -49,8 +49,9 @@ pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, su
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
 pub use service_socket::{ServiceConnection, ServiceSocket};
 pub use station::{
-    ChannelCounters, InterfaceStation, ServedEndpoint, SlotErrors, StationDoor, StationEndpoint,
-    StationEndpointError, StationService, StationSocket, WireCounters,
+    ChannelCounters, InterfaceStation, ServedEndpoint, SlotErrors, StationDeliveries,
+    StationDelivery, StationDoor, StationEndpoint, StationEndpointError, StationService,
+    StationSocket, WireCounters,
 };
 pub use synchronisation::tai_offset;
 pub use synchronisation::{Finding, Synchronisation};

@@ -148,7 +148,9 @@ impl ChannelTable {
             Some(TableEndpoint { buffer, ..end })
         };
         let ends = self.ends.into_iter().map(end).collect::<Option<_>>()?;
-        Some(Self { slot_error: Some(slot_error), ends, ..self })
+        // Slots need no reservation.
+        let (reservation, slot_error) = (ReservationMode::Plan, Some(slot_error));
+        Some(Self { reservation, slot_error, ends, ..self })
     }
 }
 

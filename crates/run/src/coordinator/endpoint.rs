@@ -135,6 +135,12 @@ impl Endpoint {
         }
     }
 
+    /// The same of a message that a station has delivered.
+    pub(super) fn note_message(&mut self, at: NetTime, timestamp: u32, number: u16) {
+        let (arrived, ready, overflowed) = (at, at, false);
+        self.delivered.push(Delivered { arrived, ready, timestamp, number, overflowed });
+    }
+
     /// Remembers that a frame was delivered.
     pub(super) fn deliver(&mut self, arrival: &Arrival) {
         self.note(arrival.arrived, arrival.ready, &arrival.octets);
@@ -152,10 +158,13 @@ impl Endpoint {
 
     /// Remembers that a frame was dropped from the queue, in the order of their coming.
     pub(super) fn overflow(&mut self, octets: &[u8]) {
-        let Ok(Frame { header: Header { timestamp, number, .. }, .. }) = Frame::parse(octets)
-        else {
-            return;
-        };
+        if let Ok(Frame { header: Header { timestamp, number, .. }, .. }) = Frame::parse(octets) {
+            self.overflow_message(timestamp, number);
+        }
+    }
+
+    /// The same of a message that a station has dropped.
+    pub(super) fn overflow_message(&mut self, timestamp: u32, number: u16) {
         let rest = &mut self.delivered[self.oldest..];
         let is_it = |d: &Delivered| (d.timestamp, d.number) == (timestamp, number);
         if let Some(at) = rest.iter().position(is_it) {

@@ -6,10 +6,13 @@ use crate::coordinator::session::{Owner, Session};
 use crate::coordinator::station_on_kernel::Ended;
 use crate::coordinator::table::EndpointId;
 use crate::netns::noise::NoiseTraffic;
+use onbeat::clock::MonoTime;
+use onbeat::interface::{StationDeliveries, StationDelivery};
 use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{Ending, EndpointLog, LoadSample, Record, Role, RunLog, flag};
 use onbeat_model::stations::{StationCounts, StationsObserved};
-use onbeat_model::system::{ChannelId, TimeMode};
+use onbeat_model::system::{ChannelId, NodeId, TimeMode};
+use onbeat_model::time::NetTime;
 use onbeat_net::network_code::StationObserved;
 use onbeat_runtime::channel_io::Reason;
 
@@ -31,6 +34,7 @@ impl Session<'_> {
                 ));
             }
         }
+        let on_kernel = self.finish_stations_on_kernel(&mut notes);
         let owners = std::mem::take(&mut self.owners);
         let mut ends = Vec::new();
         for (channel, owners) in owners.into_iter().enumerate() {
@@ -50,7 +54,7 @@ impl Session<'_> {
         let clocks = self.engine.clocks_observed();
         let tcp = self.engine.tcp_observed();
         let reservations = self.engine.reservations_observed();
-        let stations = self.stations_observed(&mut notes);
+        let stations = on_kernel.or_else(|| self.stations_observed(&mut notes));
         let log = self.log(ends, ending);
         (RunLog { load, lag_max, clocks, tcp, reservations, stations, ..log }, notes)
     }
@@ -78,10 +82,7 @@ impl Session<'_> {
     }
 
     /// What stations did, if they carried the channels.
-    fn stations_observed(&mut self, notes: &mut Vec<String>) -> Option<StationsObserved> {
-        if !self.stations_on_kernel.is_empty() {
-            return Some(self.stations_on_kernel_observed(notes));
-        }
+    fn stations_observed(&self, notes: &mut Vec<String>) -> Option<StationsObserved> {
         let observed = self.stations.as_ref()?.observed(&self.engine);
         let counts = |station: &StationObserved| {
             let counters = &station.counters;
@@ -96,6 +97,7 @@ impl Session<'_> {
                 discarded: counters.syncs_discarded,
                 missed: 0,
                 late: 0,
+                refused: 0,
                 has_stopped: station.trap.is_some(),
                 slot_error: None,
             }
@@ -114,12 +116,18 @@ impl Session<'_> {
         Some(StationsObserved { stations, collisions, waits })
     }
 
-    /// The same on a network of the kernel, whose ports are not seen. Ends the stations.
-    fn stations_on_kernel_observed(&mut self, notes: &mut Vec<String>) -> StationsObserved {
+    /// The same on a network of the kernel, whose ports are not seen. Ends the stations, and gives
+    /// listeners what they have delivered to them.
+    fn finish_stations_on_kernel(&mut self, notes: &mut Vec<String>) -> Option<StationsObserved> {
+        if self.stations_on_kernel.is_empty() {
+            return None;
+        }
         let mut stations = Vec::new();
-        for station in &mut self.stations_on_kernel {
-            let host = &self.system.node(station.node()).name;
-            let Some(Ended { counts, channels, is_prior, error }) = station.finish() else {
+        for mut station in std::mem::take(&mut self.stations_on_kernel) {
+            let node = station.node();
+            let host = &self.system.node(node).name;
+            let Some(Ended { counts, channels, deliveries, is_prior, error }) = station.finish()
+            else {
                 if station.has_begun() {
                     notes.push(format!("the station of host `{host}` did not run to its end"));
                 }
@@ -141,16 +149,35 @@ impl Session<'_> {
                     channels.malformed
                 ));
             }
-            if channels.overflowed > 0 {
-                notes.push(format!(
-                    "{} messages that came to host `{host}` are lost: its programs came too late \
-                     for them, their queues were full",
-                    channels.overflowed
-                ));
+            for (channel, of_end) in deliveries {
+                if let Some(start) = station.start() {
+                    self.deliver_for((node, channel), &of_end, start);
+                }
             }
             stations.push(counts);
         }
-        StationsObserved { stations, collisions: None, waits: None }
+        stations.sort_by_key(|counts| counts.node);
+        Some(StationsObserved { stations, collisions: None, waits: None })
+    }
+
+    /// Remembers what a station has delivered to a listener, if all of that is known.
+    fn deliver_for(
+        &mut self,
+        (node, channel): (NodeId, ChannelId),
+        all: &StationDeliveries,
+        start: MonoTime,
+    ) {
+        let listeners = &self.system.channel(channel).listeners;
+        let place = listeners.iter().position(|listener| *listener == node);
+        let owner = place.map(|place| &self.owners[channel.index()][1 + place]);
+        let (Some(&Owner::Program(end)), 0) = (owner, all.more) else { return };
+        let end = &mut self.endpoints[end];
+        for StationDelivery { at, timestamp, number } in &all.delivered {
+            end.note_message(NetTime::ZERO + (*at - start), *timestamp, *number);
+        }
+        for StationDelivery { timestamp, number, .. } in &all.dropped {
+            end.overflow_message(*timestamp, *number);
+        }
     }
 
     /// What the kernel held for a program that did not come for it any more is not known here: says
@@ -283,12 +310,19 @@ impl Session<'_> {
             for (record, queued) in records.iter_mut().zip(&end.transfers) {
                 record.transfer = Some(read(*queued));
             }
-            if counters.unrecorded == 0 {
+            if counters.unrecorded == 0 && self.carrier.is_emulated() {
                 let unread = end.unread(&records, read);
                 self.note_unread(end, &unread, notes);
                 records.extend(unread);
             }
             all.extend(records);
+        }
+        if unrecorded == 0 && !self.carrier.is_emulated() {
+            // What a station has delivered is with the last one of these.
+            let end = &self.endpoints[end];
+            let unread = end.unread(&all, |at| self.read_clock(end.node, at));
+            self.note_unread(end, &unread, notes);
+            all.extend(unread);
         }
         (all, unrecorded, malformed)
     }

@@ -14,7 +14,7 @@ use crate::netns::faults::LinkFaults;
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use onbeat::clock::MonoTime;
-use onbeat::clock::clamp_to_run;
+use onbeat::clock::{clamp_to_run, pause};
 use onbeat::coordinator::client::STAMP;
 use onbeat::coordinator::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
 use onbeat::coordinator::socket;
@@ -42,6 +42,8 @@ use std::sync::atomic::Ordering;
 const MAX_THREADS: usize = 4_096;
 /// The most channel endpoints that programs may open.
 const MAX_ENDPOINTS: usize = 65_536;
+/// How long the master of stations waits until the others wait for it.
+const BEFORE_MASTER: Span = Span::from_ms(5);
 /// By how much a message may count as captured later than it was, as one of a burst.
 const BURST: Span = Span::from_us(1);
 /// The least width of a sample of the interfering load.
@@ -329,9 +331,13 @@ impl<'a> Session<'a> {
             },
             epoch: self.carrier.epoch_ns(),
             // In an emulation the talker's host has another address than the real one.
-            talker_address: channel.talker_address.map(|named| {
-                if self.carrier.is_interface() { named } else { self.source(channel.talker) }
-            }),
+            talker_address: match self.options.stations.is_empty() || self.carrier.is_emulated() {
+                true => channel.talker_address.map(|named| {
+                    if self.carrier.is_interface() { named } else { self.source(channel.talker) }
+                }),
+                // Slots say who talks, not addresses.
+                false => None,
+            },
             ..parameters_of(channel)
         }
     }
@@ -366,7 +372,15 @@ impl<'a> Session<'a> {
     /// Opens the stations that carry the channels on a network of the kernel.
     pub(super) fn open_stations_on_kernel(&mut self) -> Result<(), NoRun> {
         let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
-        for station in &self.options.stations {
+        let stations = &self.options.stations;
+        let duration = self.options.settings.duration;
+        let ends = self.count_of_endpoints();
+        let rooms = |id: u32| capacity(&self.parameters(ChannelId(id)), duration, ends) as usize;
+        let room = (0..self.system.channels.len() as u32).map(rooms).max().unwrap_or(0);
+        // Processors that programs need, too.
+        let spare = std::thread::available_parallelism().map_or(1, |all| all.get().max(2) - 1);
+        let early = Span::from_us(100 * spare as i64 / stations.len().max(1) as i64);
+        for station in stations {
             let parameters = |channel| self.parameters(channel);
             let setup = station.setup(self.system, &parameters);
             let is_its = |node: &Node| node.name == station.program.station;
@@ -388,6 +402,8 @@ impl<'a> Session<'a> {
                 program: &station.program,
                 ends: setup.channels.iter().map(end).collect(),
                 late_limit: self.options.settings.slot_error,
+                deliveries: room,
+                early,
             };
             let namespace = self.carrier.namespace(node);
             let opened = StationOnKernel::open(&part, attachment.interface, namespace);
@@ -419,7 +435,7 @@ impl<'a> Session<'a> {
                 }
                 let role = if place == 0 { Role::Talker } else { Role::Listener };
                 let way = match self.door(*node, id, role) {
-                    Some(door) => Some(door.open().try_clone_to_owned()?),
+                    Some(door) => Some(door.open()?.try_clone_to_owned()?),
                     None => {
                         let namespace = self.carrier.namespace(*node);
                         namespace.map(|n| n.try_clone_to_owned()).transpose()?
@@ -437,11 +453,22 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Lets everything begin that is not a program, on a network of the kernel.
-    pub(super) fn begin(&mut self, clock: &NetworkClock, start: MonoTime) -> Result<(), Failure> {
-        for station in &mut self.stations_on_kernel {
+    /// Lets stations begin on a network of the kernel: all are to hear the master's first round.
+    fn begin_stations(&mut self, start: MonoTime) -> Result<(), Failure> {
+        let stations = &mut self.stations_on_kernel;
+        stations.sort_by_key(StationOnKernel::is_master);
+        for station in stations {
+            if station.is_master() {
+                pause(BEFORE_MASTER);
+            }
             station.begin(start)?;
         }
+        Ok(())
+    }
+
+    /// Lets everything begin that is not a program, on a network of the kernel.
+    pub(super) fn begin(&mut self, clock: &NetworkClock, start: MonoTime) -> Result<(), Failure> {
+        self.begin_stations(start)?;
         for (channel, owners) in self.system.channels.iter().zip(&mut self.owners) {
             let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
             for (node, owner) in nodes.zip(owners) {
@@ -788,7 +815,7 @@ impl<'a> Session<'a> {
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
         let door = self.door(node, channel, role);
         match &door {
-            Some(door) => with.push(door.open()),
+            Some(door) => with.push(door.open()?),
             None => with.extend(self.carrier.namespace(node)),
         }
         self.answer_with(thread, body, &with)?;

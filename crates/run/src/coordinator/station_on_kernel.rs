@@ -5,12 +5,13 @@ use crate::netns;
 use crate::process::ask_for;
 use onbeat::clock::MonoTime;
 use onbeat::interface::{
-    ChannelCounters, InterfaceStation, SlotErrors, StationDoor, StationEndpoint,
+    ChannelCounters, InterfaceStation, SlotErrors, StationDeliveries, StationDoor, StationEndpoint,
 };
 use onbeat_model::record::Role;
 use onbeat_model::stations::{SlotErrorFigures, StationCounts};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::Span;
+use onbeat_runtime::network_code::instruction::Instruction;
 use onbeat_runtime::network_code::program::StationProgram;
 use rustix::fd::BorrowedFd;
 use std::io;
@@ -34,14 +35,21 @@ pub(super) struct StationPart<'a> {
     pub(super) ends: Vec<(ChannelId, StationEndpoint)>,
     /// What is later is not sent: the plan counts with no more.
     pub(super) late_limit: Span,
+    /// How many deliveries of each listener are kept.
+    pub(super) deliveries: usize,
+    /// How long it looks at the clock before an instant.
+    pub(super) early: Span,
 }
 
 /// A station. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct StationOnKernel {
     node: NodeId,
-    doors: Vec<(ChannelId, Role, Arc<StationDoor>)>,
+    ends: Vec<(ChannelId, StationEndpoint, Arc<StationDoor>)>,
+    /// Whether it begins rounds.
+    is_master: bool,
     is_over: Arc<AtomicBool>,
+    start: Option<MonoTime>,
     /// Until it begins.
     station: Option<Box<InterfaceStation>>,
     thread: Option<JoinHandle<Ended>>,
@@ -52,6 +60,8 @@ pub(super) struct StationOnKernel {
 pub(super) struct Ended {
     pub(super) counts: StationCounts,
     pub(super) channels: ChannelCounters,
+    /// What was delivered to listeners of its host.
+    pub(super) deliveries: Vec<(ChannelId, StationDeliveries)>,
     /// Whether it had its priority.
     pub(super) is_prior: bool,
     /// Why it ended before it was told to.
@@ -76,8 +86,9 @@ impl StationOnKernel {
             let mut station =
                 InterfaceStation::open(interface, program, part.late_limit, SLOT_ERRORS)?;
             let ends: Vec<_> = part.ends.iter().map(|(_, end)| *end).collect();
-            let doors = station.carry(&ends);
+            let doors = station.carry(&ends, part.deliveries);
             let doors = doors.map_err(|(_, error)| io::Error::other(error.to_string()))?;
+            station.look_early(part.early);
             Ok((station, doors))
         };
         // A thread of its own: what it opens stays in the namespace, this thread in its own.
@@ -85,10 +96,13 @@ impl StationOnKernel {
             .unwrap_or_else(|_| Err(io::Error::other("the thread that opens it panicked")));
         let (station, doors) = opened?;
         let ends = part.ends.iter().zip(doors);
+        let begins = |word: &u64| Instruction::decode(*word) == Ok(Instruction::SyncMaster);
         Ok(Self {
             node: part.node,
-            doors: ends.map(|((id, end), door)| (*id, end.role, Arc::new(door))).collect(),
+            ends: ends.map(|((id, end), door)| (*id, *end, Arc::new(door))).collect(),
+            is_master: part.program.words.iter().any(begins),
             is_over: Arc::default(),
+            start: None,
             station: Some(Box::new(station)),
             thread: None,
         })
@@ -99,6 +113,16 @@ impl StationOnKernel {
         self.station.is_none()
     }
 
+    /// When the run's time is zero, if it has begun.
+    pub(super) fn start(&self) -> Option<MonoTime> {
+        self.start
+    }
+
+    /// Whether it begins rounds: all others are to wait for it.
+    pub(super) fn is_master(&self) -> bool {
+        self.is_master
+    }
+
     /// Its host.
     pub(super) fn node(&self) -> NodeId {
         self.node
@@ -106,15 +130,24 @@ impl StationOnKernel {
 
     /// The door to an end of a channel.
     pub(super) fn door(&self, channel: ChannelId, role: Role) -> Option<&Arc<StationDoor>> {
-        let door = self.doors.iter().find(|(id, of, _)| (*id, *of) == (channel, role));
-        door.map(|(_, _, door)| door)
+        let end = self.ends.iter().find(|(id, end, _)| (*id, end.role) == (channel, role));
+        end.map(|(_, _, door)| door)
     }
 
     /// Begins. What it counts counts from `start` on: before, stations find each other.
     pub(super) fn begin(&mut self, start: MonoTime) -> io::Result<()> {
         let Some(station) = self.station.take() else { return Ok(()) };
+        self.start = Some(start);
         let (node, is_over) = (self.node, Arc::clone(&self.is_over));
-        let execute = move || execute(*station, node, start, &is_over);
+        let listens = |end: &StationEndpoint| end.role == Role::Listener;
+        let listeners = self.ends.iter().filter(|(_, end, _)| listens(end));
+        let listeners: Vec<_> = listeners.map(|(id, end, _)| (*id, end.buffer)).collect();
+        let execute = move || {
+            let mut ended = execute(*station, node, start, &is_over);
+            let (station, left) = (&mut ended.0, &mut ended.1.deliveries);
+            left.extend(listeners.into_iter().map(|(id, buffer)| (id, station.deliveries(buffer))));
+            ended.1
+        };
         self.thread = Some(std::thread::Builder::new().name("station".to_owned()).spawn(execute)?);
         Ok(())
     }
@@ -137,10 +170,9 @@ fn execute(
     node: NodeId,
     start: MonoTime,
     is_over: &AtomicBool,
-) -> Ended {
+) -> (InterfaceStation, Ended) {
     let is_prior = ask_for(&[], Some(PRIORITY));
-    let mut error = None;
-    station.begin(MonoTime::now());
+    let mut error = station.begin().err();
     let mut before = (counts(&mut station, node), 0);
     while !is_over.load(Ordering::Relaxed) && error.is_none() {
         let now = MonoTime::now();
@@ -151,11 +183,14 @@ fn execute(
         error = station.step(until).err();
     }
     let (earlier, errors) = before;
+    let all = since(counts(&mut station, node), earlier);
     let counts = StationCounts {
         slot_error: figures(station.slot_errors(), errors),
-        ..since(counts(&mut station, node), earlier)
+        has_stopped: all.has_stopped || error.is_some(),
+        ..all
     };
-    Ended { counts, channels: station.channel_counters(), is_prior, error }
+    let channels = station.channel_counters();
+    (station, Ended { counts, channels, deliveries: Vec::new(), is_prior, error })
 }
 
 /// What it has counted up to now, without slot errors.
@@ -168,8 +203,9 @@ fn counts(station: &mut InterfaceStation, node: NodeId) -> StationCounts {
         sent: wire.data,
         received: counters.data_received,
         unsent: channels.replaced,
-        missed: wire.missed + wire.refused,
+        missed: wire.missed,
         late: wire.late,
+        refused: wire.refused,
         timeouts: counters.sync_timeouts,
         overruns: counters.overruns,
         discarded: counters.syncs_discarded,
@@ -178,14 +214,13 @@ fn counts(station: &mut InterfaceStation, node: NodeId) -> StationCounts {
     }
 }
 
+/// All but what bounds depend on counts from `before` on.
 fn since(all: StationCounts, before: StationCounts) -> StationCounts {
     StationCounts {
         rounds: all.rounds - before.rounds,
         sent: all.sent - before.sent,
         received: all.received - before.received,
         unsent: all.unsent - before.unsent,
-        missed: all.missed - before.missed,
-        late: all.late - before.late,
         timeouts: all.timeouts - before.timeouts,
         overruns: all.overruns - before.overruns,
         discarded: all.discarded - before.discarded,

@@ -107,7 +107,7 @@ impl IncomingMessages {
 
     /// `receive` has copied these words. The frame that a bridge would have brought, from the
     /// destination address to its padding; none if it is the last message again, no data unit, or
-    /// of another length than those of the channel.
+    /// none of the channel.
     pub fn receive(&mut self, words: &[u32]) -> Option<&[u8]> {
         if words.len() != self.last.len() || words == self.last {
             return None;
@@ -117,7 +117,8 @@ impl IncomingMessages {
             octets.copy_from_slice(&word.to_be_bytes());
         }
         let pdu = Pdu::parse(&self.octets).ok()?;
-        if pdu.payload.len() != self.parameters.stream_data_length().get() as usize {
+        let length = self.parameters.stream_data_length().get() as usize;
+        if pdu.stream_id != self.parameters.stream_id || pdu.payload.len() != length {
             return None;
         }
         let header = Header {

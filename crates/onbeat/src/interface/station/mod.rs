@@ -14,7 +14,10 @@ mod channels;
 mod end;
 mod service;
 
-pub use channels::{ChannelCounters, StationDoor, StationEndpoint, StationEndpointError};
+pub use channels::{
+    ChannelCounters, StationDeliveries, StationDelivery, StationDoor, StationEndpoint,
+    StationEndpointError,
+};
 pub use end::StationSocket;
 pub(super) use service::connect;
 pub use service::{ServedEndpoint, StationService};
@@ -97,8 +100,9 @@ pub struct InterfaceStation {
     received: [u8; FRAME_MAX],
     /// The latest instant of what came.
     latest: Cycles,
-    /// By how much sleeps are begun sooner.
+    /// By how much sleeps are begun sooner, and by how much at most.
     early: Span,
+    early_max: Span,
 }
 
 /// The way to the link.
@@ -128,7 +132,8 @@ pub struct WireCounters {
     pub missed: u64,
     /// Frames that the kernel did not take.
     pub refused: u64,
-    /// How often the program took a frame that had come later than frames may be sent.
+    /// Frames that the kernel had later than they may be sent, because this thread was held up on
+    /// the way there; and those that the program took later than that.
     pub late: u64,
 }
 
@@ -185,24 +190,43 @@ impl InterfaceStation {
             link_up,
             done: None,
         };
-        let (received, latest, early) = ([0; FRAME_MAX], Cycles(0), Span::ZERO);
-        Ok(Self { station, channels, wire, timer, received, latest, early })
+        let (received, latest) = ([0; FRAME_MAX], Cycles(0));
+        let (early, early_max) = (Span::ZERO, EARLY_MAX);
+        Ok(Self { station, channels, wire, timer, received, latest, early, early_max })
     }
 
-    /// Lets it carry channels from now on; gives the doors to them, in the order of the ends.
+    /// Lets it carry channels from now on; gives the doors to them, in the order of the ends. Keeps
+    /// so many deliveries of each listener; the memory for them is taken here.
     ///
     /// # Errors
     /// Which end it cannot carry, and why.
     pub fn carry(
         &mut self,
         ends: &[StationEndpoint],
+        deliveries: usize,
     ) -> Result<Vec<StationDoor>, (usize, StationEndpointError)> {
-        self.channels.carry(self.station.program(), ends)
+        self.channels.carry(self.station.program(), ends, deliveries)
     }
 
-    /// Has the first instruction issued at an instant, for one that has issued none.
-    pub fn begin(&mut self, at: MonoTime) {
-        self.wire.start = at;
+    /// Has the first instruction issued now, for one that has issued none: what came before is of
+    /// rounds that it has no part in.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn begin(&mut self) -> io::Result<()> {
+        let mut parts = [IoSliceMut::new(&mut self.received)];
+        loop {
+            let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+            let (got, _) = socket::receive(&self.wire.socket, &mut parts, flags, None);
+            match socket::unless_none(got) {
+                Ok(None) => break,
+                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => break,
+                Ok(Some(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.wire.start = MonoTime::now();
+        Ok(())
     }
 
     /// The station: what its application writes and reads.
@@ -218,6 +242,17 @@ impl InterfaceStation {
     /// How late it was.
     pub fn slot_errors(&self) -> &SlotErrors {
         &self.wire.errors
+    }
+
+    /// Has it look at the clock before an instant for no longer than this, and at most 100 µs:
+    /// where several stations share processors, each waits for the others meanwhile.
+    pub fn look_early(&mut self, most: Span) {
+        self.early_max = most.clamp(Span::ZERO, EARLY_MAX);
+    }
+
+    /// What was delivered through a buffer to a listener; it is kept no longer.
+    pub fn deliveries(&mut self, buffer: BufferId) -> StationDeliveries {
+        self.channels.deliveries(buffer)
     }
 
     /// What became of messages of the channels that it carries.
@@ -245,7 +280,7 @@ impl InterfaceStation {
         if self.station.waits_for_round() {
             self.wait_for_frame(due.min(until))?;
         } else if due <= until {
-            self.sleep(due);
+            self.sleep(due)?;
         } else {
             until.sleep();
         }
@@ -258,19 +293,21 @@ impl InterfaceStation {
         Ok(())
     }
 
-    /// Sleeps to an instant.
-    fn sleep(&mut self, due: MonoTime) {
+    /// Sleeps to an instant. What programs have written is taken before it, but for the last.
+    fn sleep(&mut self, due: MonoTime) -> io::Result<()> {
         let wake = due + -self.early;
         if MonoTime::now() < wake {
             wake.sleep();
             self.early = match MonoTime::now() > due {
-                true => (self.early + EARLIER).min(EARLY_MAX),
+                true => (self.early + EARLIER).min(self.early_max),
                 false => (self.early - LESS_EARLY).max(Span::ZERO),
             };
         }
+        self.channels.take_written(&mut self.station)?;
         while MonoTime::now() < due {
             std::hint::spin_loop();
         }
+        Ok(())
     }
 
     /// Waits for a frame, until an instant.
@@ -385,7 +422,9 @@ impl Observer for StationWire {
         self.link_up = sent != Err(Errno::NETDOWN);
         if sent.is_ok() {
             *count += 1;
-            self.errors.note(MonoTime::now() - due);
+            let error = MonoTime::now() - due;
+            self.errors.note(error);
+            self.counters.late += u64::from(error > self.late_limit);
         } else {
             self.counters.refused += 1;
         }

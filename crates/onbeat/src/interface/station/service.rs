@@ -13,6 +13,7 @@
 
 use super::channels::StationDoor;
 use super::end::StationSocket;
+use crate::clock::{MonoTime, pause};
 use crate::coordinator::socket;
 use crate::interface::service_socket::{self, ServiceConnection, ServiceSocket};
 use onbeat_model::record::Role;
@@ -30,6 +31,8 @@ const REQUEST: usize = 14;
 const ANSWER: usize = 2;
 /// How long an answer may take.
 const PATIENCE: Span = Span::from_s(2);
+/// How long it takes no program when it could not take one.
+const TAKE_AGAIN: Span = Span::from_ms(10);
 /// The most programs' ends that are served at once.
 const CONNECTIONS_MAX: usize = 1_024;
 
@@ -49,10 +52,13 @@ enum StationRefusal {
     /// It is another user's.
     #[error("the service of the station is not for this user: `--user` lets others in")]
     User = 4,
+    /// The system has no more sockets.
+    #[error("the service of the station has no more sockets: see its limit of open files")]
+    Resources = 5,
 }
 
 impl StationRefusal {
-    const ALL: [Self; 4] = [Self::Version, Self::Unknown, Self::Taken, Self::User];
+    const ALL: [Self; 5] = [Self::Version, Self::Unknown, Self::Taken, Self::User, Self::Resources];
 }
 
 /// An end of a channel that a program asks for.
@@ -97,8 +103,12 @@ pub(in crate::interface) fn connect(
 ) -> io::Result<StationSocket> {
     let connection = service_socket::connect(&format!("{NAME}{interface}"))?;
     socket::send(&connection, &[IoSlice::new(&Wanted { role, stream, size }.to_octets())])?;
-    if !socket::readable(&connection, PATIENCE)? {
-        return Err(io::ErrorKind::TimedOut.into());
+    let until = MonoTime::now() + PATIENCE;
+    // A signal cuts a wait short.
+    while !socket::readable(&connection, until - MonoTime::now())? {
+        if MonoTime::now() >= until {
+            return Err(io::Error::other("the service of the station does not answer"));
+        }
     }
     let mut octets = [0; ANSWER + 1];
     let got = socket::receive_with(&connection, &mut octets)?;
@@ -133,8 +143,17 @@ pub struct StationService {
     /// Who may ask, beside root and the service's own user.
     users: Vec<u32>,
     ends: Vec<ServedEndpoint>,
-    /// Each with the place of the end that it has.
-    connections: Vec<(ServiceConnection, Option<usize>)>,
+    connections: Vec<Connection>,
+}
+
+/// A program's connection.
+#[derive(Debug)]
+struct Connection {
+    taken: ServiceConnection,
+    /// The place of the end that it has.
+    end: Option<usize>,
+    /// When it is closed if it has asked for none.
+    until: MonoTime,
 }
 
 impl StationService {
@@ -150,10 +169,11 @@ impl StationService {
     /// Waits for programs, at most for so long, and serves them.
     ///
     /// # Errors
-    /// Those of poll(2) and accept(2).
+    /// Those of poll(2).
     pub fn step(&mut self, patience: Span) -> io::Result<()> {
-        let connections = self.connections.iter().map(|(taken, _)| taken.as_fd());
-        let all = [self.socket.as_fd()].into_iter().chain(connections);
+        let is_full = self.connections.len() >= CONNECTIONS_MAX;
+        let door = [self.socket.as_fd()].into_iter().filter(|_| !is_full);
+        let all = self.connections.iter().map(|connection| connection.taken.as_fd()).chain(door);
         let mut set: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         match poll(&mut set, crate::clock::timeout(patience).as_ref()) {
             Ok(_) => {}
@@ -161,60 +181,79 @@ impl StationService {
             Err(error) => return Err(error.into()),
         }
         let ready: Vec<bool> = set.iter().map(|fd| !fd.revents().is_empty()).collect();
-        for at in (0..self.connections.len()).rev().filter(|at| ready[1 + at]) {
-            if !self.serve(at)
-                && let (_, Some(end)) = self.connections.swap_remove(at)
-            {
-                self.ends[end].door.close();
+        let now = MonoTime::now();
+        for at in (0..self.connections.len()).rev() {
+            let Connection { end, until, .. } = self.connections[at];
+            let is_idle = end.is_none() && now > until;
+            if (ready[at] && !self.serve(at)) || is_idle {
+                self.close(at);
             }
         }
-        if ready[0] && self.connections.len() < CONNECTIONS_MAX {
-            self.connections.extend(self.socket.take()?.map(|taken| (taken, None)));
+        if !is_full && ready.last() == Some(&true) {
+            self.take();
         }
         Ok(())
+    }
+
+    /// Takes a program that waits. One that cannot be taken waits on, as one behind many others.
+    fn take(&mut self) {
+        let Ok(taken) = self.socket.take() else {
+            // Too many descriptors are open, for one: that passes.
+            return pause(TAKE_AGAIN);
+        };
+        let Some(taken) = taken else { return };
+        let own = rustix::process::geteuid().as_raw();
+        let user = taken.user;
+        if user != 0 && user != own && !self.users.contains(&user) {
+            taken.send(&[VERSION, StationRefusal::User as u8]);
+            return;
+        }
+        let until = MonoTime::now() + PATIENCE;
+        self.connections.push(Connection { taken, end: None, until });
+    }
+
+    fn close(&mut self, at: usize) {
+        if let Some(end) = self.connections.swap_remove(at).end {
+            self.ends[end].door.close();
+        }
     }
 
     /// Hears a connection; false when it is over.
     fn serve(&mut self, at: usize) -> bool {
         let mut octets = [0; REQUEST + 1];
-        let (taken, has) = &self.connections[at];
+        let Connection { taken, end, .. } = &self.connections[at];
         let length = match taken.receive(&mut octets) {
             Ok(Some(length)) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             Ok(None) | Err(_) => return false,
         };
         // One that has its end has nothing more to say.
-        if has.is_some() {
+        if end.is_some() {
             return false;
         }
         match self.give(at, &octets[..length]) {
             Ok(()) => true,
             Err(why) => {
-                self.connections[at].0.send(&[VERSION, why as u8]);
+                self.connections[at].taken.send(&[VERSION, why as u8]);
                 false
             }
         }
     }
 
     fn give(&mut self, at: usize, request: &[u8]) -> Result<(), StationRefusal> {
-        let own = rustix::process::geteuid().as_raw();
-        let user = self.connections[at].0.user;
-        if user != 0 && user != own && !self.users.contains(&user) {
-            return Err(StationRefusal::User);
-        }
         let Wanted { role, stream, size } =
             Wanted::parse(request).ok_or(StationRefusal::Version)?;
         let is_it = |end: &ServedEndpoint| (end.role, end.stream, end.size) == (role, stream, size);
-        let end = self.ends.iter().position(is_it).ok_or(StationRefusal::Unknown)?;
-        if self.connections.iter().any(|(_, has)| *has == Some(end)) {
+        let place = self.ends.iter().position(is_it).ok_or(StationRefusal::Unknown)?;
+        if self.connections.iter().any(|connection| connection.end == Some(place)) {
             return Err(StationRefusal::Taken);
         }
-        let (taken, has) = &mut self.connections[at];
-        let theirs = self.ends[end].door.open();
+        let Connection { taken, end, .. } = &mut self.connections[at];
+        let theirs = self.ends[place].door.open().map_err(|_| StationRefusal::Resources)?;
         match socket::try_send_with(taken.as_fd(), &[VERSION, 0], &[theirs]) {
-            Ok(true) => *has = Some(end),
+            Ok(true) => *end = Some(place),
             // It is gone: its connection says so next.
-            Ok(false) | Err(_) => self.ends[end].door.close(),
+            Ok(false) | Err(_) => self.ends[place].door.close(),
         }
         Ok(())
     }
@@ -226,13 +265,12 @@ mod tests {
     use crate::interface::station::channels::tests::door;
     use proptest::prelude::*;
 
-    fn service() -> (String, StationService, std::os::fd::OwnedFd) {
-        let name = format!("test-{:?}", std::thread::current().id());
-        let (door, ours) = door();
+    fn service() -> (String, StationService) {
+        let name = format!("test-{}", std::process::id());
         let (role, stream, size) = (Role::Listener, StreamId(7), Octets::new(8));
-        let ends = vec![ServedEndpoint { role, stream, size, door }];
+        let ends = vec![ServedEndpoint { role, stream, size, door: door() }];
         let service = StationService::open(&name, ends, Vec::new()).expect("a name of its own");
-        (name, service, ours)
+        (name, service)
     }
 
     /// Serves a program that asks for an end.
@@ -247,18 +285,31 @@ mod tests {
 
     #[test]
     fn a_program_gets_an_end_that_no_other_one_has_and_gives_it_back() {
-        let (name, mut service, ours) = service();
+        let (name, mut service) = service();
         let unknown = ask(&name, &mut service, Role::Talker).expect_err("no such end");
         assert!(unknown.to_string().contains("does not carry it"), "{unknown}");
-        let stale = [IoSlice::new(b"from before")];
-        assert!(socket::try_send(&ours, &stale).expect("room"));
         let mut first = ask(&name, &mut service, Role::Listener).expect("the end");
-        assert_eq!(first.try_receive(&mut [0; 64]).expect("no error"), None);
+        assert!(service.ends[0].door.push(b"12345678 it").expect("room"));
         let second = ask(&name, &mut service, Role::Listener).expect_err("the first one has it");
         assert!(second.to_string().contains("another program"), "{second}");
+        let mut kept = StationSocket::new(first.as_fd().try_clone_to_owned().expect("a copy"));
+        let length = |got: Option<crate::interface::Arrival>| got.map(|arrival| arrival.length);
+        assert_eq!(length(first.try_receive(&mut [0; 64]).expect("no error")), Some(3));
         drop(first);
         service.step(Span::from_ms(50)).expect("heard");
-        ask(&name, &mut service, Role::Listener).expect("it is free");
+        let mut next = ask(&name, &mut service, Role::Listener).expect("it is free");
+        // A copy that was kept leads nowhere.
+        assert!(service.ends[0].door.push(b"12345678 more").expect("room"));
+        assert!(kept.try_receive(&mut [0; 64]).is_err());
+        assert_eq!(length(next.try_receive(&mut [0; 64]).expect("no error")), Some(5));
+        // One that asks for nothing is not waited for.
+        let idle = service_socket::connect(&format!("{NAME}{name}")).expect("the service");
+        service.step(Span::from_ms(50)).expect("taken");
+        assert_eq!(service.connections.len(), 2);
+        service.connections[1].until = MonoTime::from_ns(0);
+        service.step(Span::ZERO).expect("closed");
+        assert_eq!(service.connections.len(), 1);
+        drop(idle);
         let none = connect("test-none", Role::Listener, StreamId(7), Octets::new(8));
         assert_eq!(none.expect_err("no service").kind(), io::ErrorKind::ConnectionRefused);
     }
