@@ -40,14 +40,10 @@ test:
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
 	@rm -f target/not-run
-	@# Many tests wait for a clock: twice as many threads as processors, and lints beside them, which
-	@# begin when the tests have let go of cargo's lock and use what these leave of the processors.
-	@(sleep 5; nice -n 19 $(MAKE) --no-print-directory lint) > target/lint.log 2>&1 & lint=$$!; \
-		RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
-		ONBEAT_NOT_RUN=$(CURDIR)/target/not-run \
-		$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \
-		wait $$lint || status=1; cat target/lint.log; \
-		scripts/not-run target/not-run; exit $$status
+	@# Many tests wait for a clock: twice as many threads as processors.
+	@RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
+		ONBEAT_NOT_RUN=$(CURDIR)/target/not-run CARGO="$(CARGO)" scripts/run-tests; \
+		status=$$?; scripts/not-run target/not-run; exit $$status
 	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
 		library=$(CURDIR)/target/debug/deps/libonbeat.a
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests

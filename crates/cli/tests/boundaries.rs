@@ -73,8 +73,10 @@ fn a_machine_that_is_a_directory_is_read_as_files() {
     let machine = tempfile::tempdir().expect("a directory");
     let bomb = machine.path().join("proc/config.gz");
     create_dir_all(machine.path().join("proc")).expect("a directory");
-    // Two gigabytes of nothing, in two megabytes.
-    let packed = format!("head -c 2147483648 /dev/zero | gzip -1 > {}", bomb.display());
+    // Two gigabytes of nothing, in nine megabytes: members that follow one another are one file.
+    let packed =
+        "head -c 67108864 /dev/zero | gzip -1 > part; for i in $(seq 32); do cat part; done";
+    let packed = format!("cd {}; {packed} > {}", machine.path().display(), bomb.display());
     assert!(Command::new("sh").args(["-c", &packed]).status().expect("sh").success());
     let root = machine.path().display().to_string();
     for what in ["a pipe", "a device", "six gigabytes of nothing"] {

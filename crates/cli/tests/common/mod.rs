@@ -8,9 +8,11 @@ use onbeat_model::system::System;
 use onbeat_run::netns::{KernelNetwork, NetnsError};
 use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{LazyLock, Mutex};
 use tempfile::TempDir;
 
 pub use onbeat_testkit::{home, root};
@@ -45,6 +47,9 @@ pub const ENGINES: &[&[&str]] = &[
     &["run", ".", "--network", "netns", "--transport", "udp4"],
     &["run", ".", "--network", "netns", "--transport", "xdp"],
 ];
+
+/// Executable files, by their sources and how they were compiled.
+type BuiltPrograms = HashMap<(PathBuf, String), Vec<u8>>;
 
 /// Makes an executable file of these contents. Another process writes it: what this one has open
 /// to write, a child of another test may hold for a moment, and then it cannot be executed
@@ -147,10 +152,26 @@ impl TestSystem {
         self
     }
 
-    /// Builds a C file as `build/NAME`, against the library.
+    /// Builds a C file as `build/NAME`, against the library. What is in this project is built once.
     pub fn compile(&self, source: &Path, name: &str, more: &[&str]) {
-        let target = self.path().join("build");
-        std::fs::create_dir_all(&target).expect("build");
+        static BUILT: LazyLock<Mutex<BuiltPrograms>> = LazyLock::new(Mutex::default);
+        let directory = self.path().join("build");
+        std::fs::create_dir_all(&directory).expect("build");
+        let target = directory.join(name);
+        if !source.starts_with(root()) {
+            return Self::build(source, &target, more);
+        }
+        let key = (source.to_owned(), more.join(" "));
+        let before = BUILT.lock().expect("no panic").get(&key).cloned();
+        if let Some(built) = before {
+            return executable(&target, built);
+        }
+        Self::build(source, &target, more);
+        let built = std::fs::read(&target).expect("what was built");
+        BUILT.lock().expect("no panic").insert(key, built);
+    }
+
+    fn build(source: &Path, target: &Path, more: &[&str]) {
         let output = Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-I"])
             .arg(root().join("crates/capi/include"))
@@ -158,7 +179,7 @@ impl TestSystem {
             .args(more)
             .arg(library())
             .args(["-lpthread", "-ldl", "-lm", "-o"])
-            .arg(target.join(name))
+            .arg(target)
             .output()
             .expect("a C compiler");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

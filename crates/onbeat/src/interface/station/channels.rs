@@ -363,7 +363,7 @@ impl CarriedEndpoint {
         let Messages::Out(messages) = &mut self.messages else { return };
         let mut packet = [0; MAX_PACKET];
         for _ in 0..PACKETS_AT_ONCE {
-            // None also when its program is gone: whoever opened the end takes it back.
+            // None also when the end is being closed, and all is taken.
             let Ok(Some(length)) = socket::try_receive(&self.shared.ours, &mut packet) else {
                 return;
             };
