@@ -119,7 +119,7 @@ impl Session<'_> {
     /// The same on a network of the kernel, whose ports are not seen. Ends the stations, and gives
     /// listeners what they have delivered to them.
     fn finish_stations_on_kernel(&mut self, notes: &mut Vec<String>) -> Option<StationsObserved> {
-        if self.stations_on_kernel.is_empty() {
+        if self.carrier.is_emulated() || self.options.stations.is_empty() {
             return None;
         }
         let mut stations = Vec::new();
