@@ -187,11 +187,20 @@ pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Di
         bus_of = bus(FrameDelays::OfFrame);
         chosen = choice::choose(&bus_of);
     }
+    let slot_error = Span::from_ns(bus_of.tree.slot_error);
+    let chosen = chosen.map_err(|mut errors| {
+        let lacking =
+            errors.iter_mut().filter(|error| lacks_room(error) && slot_error > Span::ZERO);
+        lacking.for_each(|error| {
+            error.help += &format!("; or count with less `slot_error_us`: it is {slot_error}");
+        });
+        errors
+    });
     let (bus, BusChoice { schedule, slots, stations, .. }) = (bus_of, chosen?);
     Ok(BusPlan {
         medium: bus.tree.medium,
         drift_ppb: bus.tree.drift_ppb,
-        slot_error: Span::from_ns(bus.tree.slot_error),
+        slot_error,
         delays: bus.delays,
         master: bus.tree.master,
         stations,

@@ -4,6 +4,7 @@ use super::descriptions::{BEGIN, bridge, channel, hosts, link, system};
 use onbeat_model::codes::network_code as codes;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::system::NodeId;
+use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_network_code::planning::{BusOptions, DRIFT_PPB, plan_bus};
 
@@ -94,6 +95,16 @@ fn channels_that_are_too_many_or_too_long() {
     };
     refused(&sized(1_473), codes::PAYLOAD, &["`x`", "375", "374"]);
     assert!(plan_bus(&system(&sized(1_472)), &QUIET).is_ok());
+}
+
+#[test]
+fn where_late_stations_have_no_room_help_says_how_late_they_are() {
+    let late = |slot_error| BusOptions { slot_error: Some(Span::from_us(slot_error)), ..QUIET };
+    let text = with_channel(1_000);
+    assert!(plan_bus(&system(&text), &late(20)).is_ok());
+    for error in errors(&text, late(700)) {
+        assert!(error.help.ends_with("with less `slot_error_us`: it is 700 µs"), "{error:?}");
+    }
 }
 
 /// As many channels as there are messages have room, and a program.

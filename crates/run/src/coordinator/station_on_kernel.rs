@@ -143,10 +143,10 @@ impl StationOnKernel {
         let listeners = self.ends.iter().filter(|(_, end, _)| listens(end));
         let listeners: Vec<_> = listeners.map(|(id, end, _)| (*id, end.buffer)).collect();
         let execute = move || {
-            let mut ended = execute(*station, node, start, &is_over);
-            let (station, left) = (&mut ended.0, &mut ended.1.deliveries);
-            left.extend(listeners.into_iter().map(|(id, buffer)| (id, station.deliveries(buffer))));
-            ended.1
+            let mut station = *station;
+            let ended = execute(&mut station, node, start, &is_over);
+            let of_end = |(id, buffer): (_, _)| (id, station.deliveries(buffer));
+            Ended { deliveries: listeners.into_iter().map(of_end).collect(), ..ended }
         };
         self.thread = Some(std::thread::Builder::new().name("station".to_owned()).spawn(execute)?);
         Ok(())
@@ -165,32 +165,33 @@ impl Drop for StationOnKernel {
     }
 }
 
+/// All but its deliveries.
 fn execute(
-    mut station: InterfaceStation,
+    station: &mut InterfaceStation,
     node: NodeId,
     start: MonoTime,
     is_over: &AtomicBool,
-) -> (InterfaceStation, Ended) {
+) -> Ended {
     let is_prior = ask_for(&[], Some(PRIORITY));
     let mut error = station.begin().err();
-    let mut before = (counts(&mut station, node), 0);
+    let mut before = (counts(station, node), 0);
     while !is_over.load(Ordering::Relaxed) && error.is_none() {
         let now = MonoTime::now();
         if now < start {
-            before = (counts(&mut station, node), station.slot_errors().kept().len());
+            before = (counts(station, node), station.slot_errors().kept().len());
         }
         let until = if now < start { start } else { now + LOOK_AGAIN };
         error = station.step(until).err();
     }
     let (earlier, errors) = before;
-    let all = since(counts(&mut station, node), earlier);
+    let all = since(counts(station, node), earlier);
     let counts = StationCounts {
         slot_error: figures(station.slot_errors(), errors),
         has_stopped: all.has_stopped || error.is_some(),
         ..all
     };
     let channels = station.channel_counters();
-    (station, Ended { counts, channels, deliveries: Vec::new(), is_prior, error })
+    Ended { counts, channels, deliveries: Vec::new(), is_prior, error }
 }
 
 /// What it has counted up to now, without slot errors.

@@ -3,7 +3,9 @@
 //!
 //! A program that writes sends a frame into its end's socket; the station has it in its buffer
 //! before it issues what comes later. What `receive` has copied goes into the sockets of readers,
-//! in front of it when that was. The sockets are there from the start, whoever has the other side.
+//! with the instant in front of it. Each program that opens an end has a socket of its own, under
+//! the descriptor that the station has from the start: its thread is told nothing, and waits for
+//! nothing.
 
 use crate::clock::{MonoTime, pause};
 use crate::coordinator::client::STAMP;

@@ -47,7 +47,7 @@ enum StationRefusal {
     #[error("the station of this host does not carry it: its table and program are of one plan")]
     Unknown = 2,
     /// A program has it already.
-    #[error("another program of this host has this end already")]
+    #[error("another program of this host has this end already, or this one has")]
     Taken = 3,
     /// It is another user's.
     #[error("the service of the station is not for this user: `--user` lets others in")]
