@@ -20,8 +20,8 @@ pub enum ChannelError {
     /// The call came before `start`.
     #[error("start has not been called")]
     NotStarted,
-    /// The interface did not take the frame, or gives none.
-    #[error("the interface is down or gone: the frame was not sent or received")]
+    /// The interface or the station did not take the frame, or gives none.
+    #[error("the interface, or the station on it, is down or gone: no frame was sent or received")]
     Network,
     /// The interface has no room for the frame now.
     #[error("the interface's queue is full: the frame was not sent")]
