@@ -1,0 +1,37 @@
+"""Frames as octets on a GMII, and what the tests of several modules do with them."""
+
+import zlib
+
+PREAMBLE = bytes([0x55] * 7)
+SFD = 0xD5
+NC_DATA = 0x88B5
+NC_SYNC = 0x88B6
+NC_GROUP = bytes.fromhex("034f424e4300")
+GAP = 12
+CYCLE_PS = 8000
+
+
+def with_fcs(octets):
+    """The octets of a frame with the check sequence behind them."""
+    return bytes(octets) + zlib.crc32(octets).to_bytes(4, "little")
+
+
+def frame(destination, source, ethertype, payload, tag=None, padded=True):
+    """An Ethernet frame behind its SFD. `tag` is the 16 bits behind 0x8100."""
+    head = destination + source
+    if tag is not None:
+        head += (0x8100).to_bytes(2, "big") + tag.to_bytes(2, "big")
+    octets = head + ethertype.to_bytes(2, "big") + payload
+    if padded:
+        octets += bytes(max(0, 60 - len(octets)))
+    return with_fcs(octets)
+
+
+def address(number):
+    """A station's own, individual address."""
+    return bytes([2, 0, 0, 0, number >> 8 & 255, number & 255])
+
+
+def burst(octets, preamble=7):
+    """What is on the wire: preamble, SFD, frame."""
+    return bytes([0x55] * preamble) + bytes([SFD]) + octets
