@@ -12,6 +12,7 @@
 pub mod assembly;
 pub mod disassembly;
 pub mod format;
+pub mod hardware;
 pub mod interpreter;
 pub mod planning;
 pub mod topology;

@@ -6,6 +6,7 @@ mod allocations;
 mod assembly;
 mod differential;
 mod generator;
+mod hardware;
 mod pair;
 mod planning;
 mod programs;

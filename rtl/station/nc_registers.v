@@ -1,0 +1,174 @@
+// What the application's bus reaches. Addresses count words of 32 bits; an access is held until
+// `ready`.
+//
+//   000000  identity: 4e435354
+//   000001  version: 1
+//   000002  control: bit 0 runs the program, from its first instruction when it is set
+//   000003  bit 0: frames have a VLAN tag
+//   000004  address of the station, its first 2 octets;  000005 the last 4
+//   000006  instructions of the program
+//   000007  buffers
+//   000008  flags
+//   000009  status: bit 0 link, 1 stopped by a trap, 2 an access was refused (cleared by writing)
+//   00000a  trap: its code in bits 19:16, its address in bits 12:0
+//   00002n  counters, from 0: rounds begun, rounds seen, data sent, data received, unknown, wrong
+//           length, overwritten, damaged, syncs discarded, second masters, sync timeouts, overruns,
+//           traps, malformed, runts, too long, slips of the clocks, bad preambles
+//   1nnnnn  program: word n / 2, its high half if n is even. While it is stopped, as all below
+//   2000nn  table of buffers: input in bit 21, words in bits 20:12, address in 11:0
+//   3000nn  table of messages: known in bit 21, words in bits 20:12, address in 11:0
+//   40nnnn  memory of the buffers
+//   5bbnnn  words of buffer bb (bits 16:9) from 0 (bits 8:0): read, or write of what is not
+//           complete yet. While it runs, as below
+//   6000bb  a write makes what was written to buffer bb complete
+//
+// Memories are not cleared: who loads a program writes all rows of messages, and zeros to the
+// words of its buffers.
+`default_nettype none
+
+module nc_registers (
+    input  wire        clk,
+    input  wire        rst,
+
+    input  wire [23:0] address,
+    input  wire [31:0] write_data,
+    input  wire        write,
+    input  wire        read,
+    output reg  [31:0] read_data,
+    output wire        ready,
+
+    output reg         runs,
+    output reg         has_tag,
+    output reg  [47:0] source,
+    output reg  [12:0] program_length,
+    output reg  [8:0]  buffers,
+    output reg  [15:0] flags,
+
+    output wire        load_program_high,
+    output wire        load_program_low,
+    output wire        load_buffer_row,
+    output wire        load_message_row,
+    output wire        load_word,
+
+    output wire        reads_buffer,
+    output wire        writes_buffer,
+    output wire        commits_buffer,
+    input  wire        buffer_ready,
+    input  wire        buffer_refused,
+    input  wire [31:0] buffer_value,
+
+    input  wire        link_up,
+    input  wire        stopped,
+    input  wire [3:0]  trap,
+    input  wire [12:0] trap_address,
+    input  wire        counts_trap,
+    // What is counted, in the order of the counters; and one more timeout.
+    input  wire [17:0] counts,
+    input  wire        counts_no_wait
+);
+    localparam COUNTERS = 18, SYNC_TIMEOUTS = 10;
+    wire [3:0] region = address[23:20];
+    wire of_buffer = region == 4'h5 || region == 4'h6;
+
+    // A register answers in the second cycle; buffers when they can.
+    reg done;
+    wire accesses = (write || read) && !done && !of_buffer;
+    wire loads = accesses && write && !runs;
+    assign load_program_high = loads && region == 4'h1 && !address[0];
+    assign load_program_low = loads && region == 4'h1 && address[0];
+    assign load_buffer_row = loads && region == 4'h2;
+    assign load_message_row = loads && region == 4'h3;
+    assign load_word = loads && region == 4'h4;
+    assign reads_buffer = runs && read && region == 4'h5;
+    assign writes_buffer = runs && write && region == 4'h5;
+    assign commits_buffer = runs && write && region == 4'h6;
+    // Nothing is there to answer while the program is stopped.
+    assign ready = of_buffer ? buffer_ready || !runs : done;
+
+    reg was_refused;
+    reg [3:0] last_trap;
+    reg [12:0] last_trap_address;
+    reg [31:0] counters [0:31];
+    wire is_register = address[23:8] == 16'd0;
+    wire writes_register = accesses && write && is_register;
+    wire starts = writes_register && address[7:0] == 8'h02 && write_data[0] && !runs;
+
+    // Counters are registers, not a memory: many may count in one cycle.
+    integer i;
+    always @(posedge clk) begin
+        for (i = 0; i < COUNTERS; i = i + 1)
+            if (rst || starts) counters[i] <= 32'd0;
+            else
+                counters[i] <= counters[i] + {31'd0, counts[i]}
+                    + {31'd0, i == SYNC_TIMEOUTS && counts_no_wait};
+    end
+
+    wire [31:0] counter = counters[address[4:0]];
+    reg [31:0] register;
+    always @* begin
+        case (address[7:0])
+            8'h00: register = 32'h4e435354;
+            8'h01: register = 32'd1;
+            8'h02: register = {31'd0, runs};
+            8'h03: register = {31'd0, has_tag};
+            8'h04: register = {16'd0, source[47:32]};
+            8'h05: register = source[31:0];
+            8'h06: register = {19'd0, program_length};
+            8'h07: register = {23'd0, buffers};
+            8'h08: register = {16'd0, flags};
+            8'h09: register = {29'd0, was_refused, stopped, link_up};
+            8'h0a: register = {12'd0, last_trap, 3'd0, last_trap_address};
+            default:
+                register = address[7:5] == 3'd1 && address[4:0] < COUNTERS[4:0] ? counter : 32'd0;
+        endcase
+    end
+    wire [31:0] register_value = is_register ? register : 32'd0;
+    reg [31:0] register_read;
+    always @* read_data = of_buffer ? buffer_value : register_read;
+
+    always @(posedge clk) begin
+        if (rst) begin
+            done <= 1'b0;
+            runs <= 1'b0;
+            has_tag <= 1'b0;
+            source <= 48'd0;
+            program_length <= 13'd0;
+            buffers <= 9'd0;
+            flags <= 16'd0;
+            was_refused <= 1'b0;
+            last_trap <= 4'd0;
+            last_trap_address <= 13'd0;
+        end else begin
+            done <= accesses;
+            if (writes_register) begin
+                case (address[7:0])
+                    8'h02: runs <= write_data[0];
+                    8'h08: flags <= write_data[15:0];
+                    8'h09: was_refused <= 1'b0;
+                    default: ;
+                endcase
+                if (!runs) begin
+                    case (address[7:0])
+                        8'h03: has_tag <= write_data[0];
+                        8'h04: source[47:32] <= write_data[15:0];
+                        8'h05: source[31:0] <= write_data;
+                        8'h06: program_length <= write_data[12:0];
+                        8'h07: buffers <= write_data[8:0];
+                        default: ;
+                    endcase
+                end
+            end
+            if (buffer_refused || (of_buffer && (read || write) && !runs)) was_refused <= 1'b1;
+            if (starts) begin
+                last_trap <= 4'd0;
+                last_trap_address <= 13'd0;
+            end else if (counts_trap) begin
+                last_trap <= trap;
+                last_trap_address <= trap_address;
+            end
+        end
+        register_read <= register_value;
+    end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,219 @@
+// A station of Network Code: the program, its buffers, and a GMII of 1 Gbit/s. All but the receive
+// clock's side of the elastic FIFO is of one clock of 125 MHz, whose cycles are the station's.
+//
+// RECEIVE_PAD cycles are added to the way in, which makes up for a slower MAC's.
+`default_nettype none
+`include "nc_table.vh"
+
+module nc_station #(
+    // Words of the data buffers, and of the receive buffers: 2 to the power of this.
+    parameter ADDRESS = 12,
+    parameter BANKS = 2,
+    parameter RECEIVE_PAD = 0
+) (
+    input  wire        clk,
+    input  wire        rst,
+
+    input  wire        rx_clk,
+    input  wire        rx_dv,
+    input  wire        rx_er,
+    input  wire [7:0]  rxd,
+    output wire [7:0]  txd,
+    output wire        tx_en,
+    output wire        tx_er,
+    // Of the interface's chip, in any clock.
+    input  wire        link_status,
+
+    input  wire [23:0] bus_address,
+    input  wire [31:0] bus_write_data,
+    input  wire        bus_write,
+    input  wire        bus_read,
+    output wire [31:0] bus_read_data,
+    output wire        bus_ready,
+
+    // For those who watch. What is said of an issue is said one cycle later, of what a `branch`
+    // decides two cycles later.
+    output wire        trace_runs,
+    output wire        trace_fetch,
+    output wire        trace_issue,
+    output wire [12:0] trace_address,
+    output wire [3:0]  trace_trap,
+    output wire [2:0]  trace_outcome,
+    output wire        trace_receive,
+    output wire        trace_branch,
+    output wire        trace_taken,
+    output wire        trace_synchronised,
+    // A frame that begins a round has come; a buffer of the application is complete from the next
+    // cycle on; a word of a frame has been stored, and it was the frame's last one.
+    // An access to a buffer is not possible.
+    output wire        trace_strobe,
+    output wire        trace_committed,
+    output wire        trace_refused,
+    output wire        trace_stored,
+    output wire        trace_stored_last
+);
+    reg [1:0] link_synchronised;
+    always @(posedge clk) link_synchronised <= {link_synchronised[0], link_status};
+    wire link_up = link_synchronised[1];
+
+    wire runs, has_tag;
+    wire [47:0] own_address;
+    wire [12:0] program_length;
+    wire [8:0] buffers;
+    wire [15:0] flags;
+    wire load_program_high, load_program_low, load_buffer_row, load_message_row, load_word;
+    wire reads_buffer, writes_buffer, commits_buffer, buffer_ready, buffer_refused;
+    wire [31:0] buffer_value;
+    wire stopped, counts_trap;
+    wire [17:0] counts;
+    nc_registers registers (
+        .clk(clk), .rst(rst), .address(bus_address), .write_data(bus_write_data),
+        .write(bus_write), .read(bus_read), .read_data(bus_read_data), .ready(bus_ready),
+        .runs(runs), .has_tag(has_tag), .source(own_address), .program_length(program_length),
+        .buffers(buffers), .flags(flags), .load_program_high(load_program_high),
+        .load_program_low(load_program_low), .load_buffer_row(load_buffer_row),
+        .load_message_row(load_message_row), .load_word(load_word), .reads_buffer(reads_buffer),
+        .writes_buffer(writes_buffer), .commits_buffer(commits_buffer),
+        .buffer_ready(buffer_ready), .buffer_refused(buffer_refused), .buffer_value(buffer_value),
+        .link_up(link_up), .stopped(stopped), .trap(trace_trap), .trap_address(trace_address),
+        .counts_trap(counts_trap), .counts(counts), .counts_no_wait(counts_no_wait)
+    );
+    wire core_rst = rst || !runs;
+    assign trace_runs = runs;
+
+    wire [11:0] program_address;
+    wire [63:0] word;
+    nc_memory #(.WIDTH(32), .ADDRESS(12)) program_high (
+        .clk(clk), .write(load_program_high), .write_address(bus_address[12:1]),
+        .write_data(bus_write_data), .read_address(program_address), .read_data(word[63:32])
+    );
+    nc_memory #(.WIDTH(32), .ADDRESS(12)) program_low (
+        .clk(clk), .write(load_program_low), .write_address(bus_address[12:1]),
+        .write_data(bus_write_data), .read_address(program_address), .read_data(word[31:0])
+    );
+
+    // The way in.
+    wire stream_dv, stream_er, slip;
+    wire [7:0] stream_data;
+    elastic_fifo elastic (
+        .rx_clk(rx_clk), .rx_dv(rx_dv), .rx_er(rx_er), .rxd(rxd), .clk(clk), .rst(rst),
+        .dv(stream_dv), .er(stream_er), .data(stream_data), .slip(slip)
+    );
+    wire padded_dv, padded_er;
+    wire [7:0] padded_data;
+    nc_pad #(.CYCLES(RECEIVE_PAD)) pad (
+        .clk(clk), .rst(rst), .dv(stream_dv), .er(stream_er), .data(stream_data),
+        .late_dv(padded_dv), .late_er(padded_er), .late_data(padded_data)
+    );
+    wire sof, octet_valid, frame_has_tag, type_strobe, eof, fcs_ok, er_seen, bad_preamble;
+    wire [7:0] octet;
+    wire [11:0] index, frame_length;
+    wire [47:0] destination, source;
+    wire [15:0] ethertype;
+    rx_frame frame (
+        .clk(clk), .rst(rst), .dv(padded_dv), .er(padded_er), .data(padded_data), .sof(sof),
+        .octet_valid(octet_valid), .octet(octet), .index(index), .destination(destination),
+        .source(source), .has_tag(frame_has_tag), .type_strobe(type_strobe), .ethertype(ethertype),
+        .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen), .length(frame_length),
+        .bad_preamble(bad_preamble)
+    );
+
+    wire strobe, strobe_taken, begins_round;
+    wire [7:0] left_buffer, right_buffer, message, issued_message, left_index, right_index;
+    wire left_known, left_is_input, right_known, message_known;
+    wire [8:0] left_words, right_words, message_words;
+    wire fresh, issued_fresh, does_create, does_receive, starts_data, starts_sync, compares;
+    wire [31:0] left_value, right_value;
+    wire has_data, may_send, transmitting, ethertype_sent;
+    wire counts_timeout, counts_no_wait, counts_overrun;
+    nc_core core (
+        .clk(clk), .rst(core_rst), .program_address(program_address), .word(word),
+        .program_length(program_length), .flags(flags), .link_up(link_up), .strobe(strobe),
+        .strobe_taken(strobe_taken), .begins_round(begins_round), .has_data(has_data),
+        .may_send(may_send), .transmitting(transmitting), .ethertype_sent(ethertype_sent),
+        .left_buffer(left_buffer), .right_buffer(right_buffer), .message(message),
+        .left_known(left_known), .left_is_input(left_is_input), .left_words(left_words),
+        .right_known(right_known), .right_words(right_words), .message_known(message_known),
+        .message_words(message_words), .fresh(fresh), .does_create(does_create),
+        .does_receive(does_receive), .starts_data(starts_data), .starts_sync(starts_sync),
+        .issued_message(issued_message), .issued_fresh(issued_fresh), .left_index(left_index),
+        .right_index(right_index), .compares(compares), .left_value(left_value),
+        .right_value(right_value), .counts_timeout(counts_timeout),
+        .counts_no_wait(counts_no_wait), .counts_overrun(counts_overrun),
+        .counts_trap(counts_trap), .stopped(stopped),
+        .trace_fetch(trace_fetch), .trace_issue(trace_issue), .trace_address(trace_address),
+        .trace_trap(trace_trap), .trace_outcome(trace_outcome), .trace_branch(trace_branch),
+        .trace_taken(trace_taken), .trace_synchronised(trace_synchronised)
+    );
+    assign trace_receive = does_receive && issued_fresh;
+    assign trace_strobe = strobe;
+    assign trace_refused = buffer_refused;
+
+    wire [31:0] round;
+    wire counts_seen, counts_discarded, counts_second;
+    nc_rounds rounds (
+        .clk(clk), .rst(core_rst), .strobe(strobe), .strobe_taken(strobe_taken), .source(source),
+        .begins_round(begins_round), .round(round), .counts_seen(counts_seen),
+        .counts_discarded(counts_discarded), .counts_second(counts_second)
+    );
+    // The number of a round is that before its `sync master`.
+    reg [31:0] begun_round;
+    always @(posedge clk) begun_round <= round;
+
+    wire copies, copy_begins, copy_ends;
+    wire [31:0] copied_word;
+    wire counts_received, counts_overwritten, counts_unknown, counts_wrong_length, counts_damaged;
+    wire counts_malformed, counts_runt, counts_long;
+    nc_receiver #(.ADDRESS(ADDRESS), .BANKS(BANKS)) receiver (
+        .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(bus_address[7:0]),
+        .load_value(bus_write_data[ADDRESS+9:0]), .octet_valid(octet_valid),
+        .octet(octet), .index(index), .destination(destination),
+        .has_tag(frame_has_tag), .type_strobe(type_strobe),
+        .ethertype(ethertype), .sof(sof), .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen),
+        .length(frame_length), .strobe(strobe), .message(message), .message_known(message_known),
+        .message_words(message_words), .fresh(fresh), .does_receive(does_receive),
+        .issued_fresh(issued_fresh), .issued_message(issued_message), .copy_begins(copy_begins),
+        .copies(copies), .copy_ends(copy_ends), .copied_word(copied_word),
+        .counts_received(counts_received), .counts_overwritten(counts_overwritten),
+        .counts_unknown(counts_unknown), .counts_wrong_length(counts_wrong_length),
+        .counts_damaged(counts_damaged), .counts_malformed(counts_malformed),
+        .counts_runt(counts_runt), .counts_long(counts_long), .trace_stored(trace_stored),
+        .trace_stored_last(trace_stored_last)
+    );
+
+    wire [8:0] word_index;
+    wire [31:0] send_word;
+    nc_buffers #(.ADDRESS(ADDRESS)) data (
+        .clk(clk), .rst(core_rst), .load_row(load_buffer_row), .load_buffer(bus_address[7:0]),
+        .load_word(load_word), .load_address(bus_address[ADDRESS-1:0]),
+        .load_value(bus_write_data), .buffers(buffers), .left_buffer(left_buffer),
+        .right_buffer(right_buffer), .left_known(left_known), .left_is_input(left_is_input),
+        .left_words(left_words), .right_known(right_known), .right_words(right_words),
+        .does_create(does_create), .compares(compares), .left_index(left_index),
+        .right_index(right_index), .left_value(left_value), .right_value(right_value),
+        .word_index(word_index), .word(send_word), .copy_begins(copy_begins), .copies(copies),
+        .copy_ends(copy_ends), .copied_word(copied_word), .reads(reads_buffer),
+        .writes(writes_buffer), .commits(commits_buffer),
+        .wanted_buffer(bus_address[20] ? bus_address[16:9] : bus_address[7:0]),
+        .wanted_index(bus_address[8:0]), .written_value(bus_write_data), .ready(buffer_ready),
+        .refused(buffer_refused), .committed(trace_committed), .read_value(buffer_value)
+    );
+
+    nc_transmitter transmitter (
+        .clk(clk), .rst(core_rst), .source(own_address), .has_tag(has_tag),
+        .starts_data(starts_data), .starts_sync(starts_sync), .message(issued_message),
+        .words(message_words), .round(begun_round), .word_index(word_index), .word(send_word),
+        .has_data(has_data), .may_send(may_send), .busy(transmitting),
+        .ethertype_sent(ethertype_sent), .txd(txd), .tx_en(tx_en)
+    );
+    assign tx_er = 1'b0;
+
+    assign counts = {
+        bad_preamble, slip, counts_long, counts_runt, counts_malformed, counts_trap,
+        counts_overrun, counts_timeout, counts_second, counts_discarded, counts_damaged,
+        counts_overwritten, counts_wrong_length, counts_unknown, counts_received, starts_data,
+        counts_seen, starts_sync
+    };
+endmodule
+
+`default_nettype wire

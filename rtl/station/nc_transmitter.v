@@ -1,0 +1,185 @@
+// The transmitter: preamble, header, words, padding, check sequence, gap.
+//
+// `starts_data` or `starts_sync` is in the cycle behind the issue c of the instruction. The first
+// octet of the preamble is on the pins in cycle c + NC_SEND_START, and each further octet in the
+// next cycle.
+`default_nettype none
+`include "nc_table.vh"
+
+module nc_transmitter (
+    input  wire        clk,
+    input  wire        rst,
+
+    input  wire [47:0] source,
+    input  wire        has_tag,
+
+    input  wire        starts_data,
+    input  wire        starts_sync,
+    input  wire [7:0]  message,
+    input  wire [8:0]  words,
+    input  wire [31:0] round,
+
+    // The send buffer: the word of an index is there in the next cycle.
+    output wire [8:0]  word_index,
+    input  wire [31:0] word,
+
+    // Whether words of the send buffer are still to leave, a preamble may begin NC_SEND_START from
+    // now, a frame is on the wire or about to be (or its gap), the EtherType has left.
+    output wire        has_data,
+    output wire        may_send,
+    output wire        busy,
+    output wire        ethertype_sent,
+
+    output reg  [7:0]  txd,
+    output reg         tx_en
+);
+    localparam [2:0] PREAMBLE = 3'd0, HEADER = 3'd1, WORDS = 3'd2, PADDING = 3'd3, CHECK = 3'd4;
+    localparam [4:0] PREAMBLE_OCTETS = 5'd8, GAP = 5'd12;
+    // Octets of a frame before its words, without its tag; words of the shortest payload, which
+    // are 11 with 2 octets less, or more: 46 octets with the header's 4.
+    localparam [4:0] HEADER_OCTETS = 5'd18, TAG = 5'd4;
+    localparam [5:0] PAYLOAD_WORDS_OCTETS = 6'd42;
+
+    // Cycles to the first octet, this one not counted.
+    reg [4:0] ahead;
+    reg on_wire;
+    reg [4:0] gap;
+    reg is_data;
+    reg [7:0] frame_message;
+    reg [8:0] frame_words;
+    reg [31:0] frame_round;
+
+    // Of the octet that is on the pins: its part of the frame, and its place in that.
+    reg [2:0] part;
+    reg [10:0] place;
+    reg [31:0] crc;
+    reg [31:0] shifted;
+
+    wire starts = starts_data || starts_sync;
+    wire [4:0] header_last = (has_tag ? HEADER_OCTETS + TAG : HEADER_OCTETS) - 5'd1;
+    wire [10:0] words_octets = {frame_words, 2'b00};
+    wire [10:0] words_last = words_octets - 11'd1;
+    // Padding follows words of fewer octets than that.
+    wire needs_padding = words_octets < {5'd0, PAYLOAD_WORDS_OCTETS};
+    wire [10:0] padding_last = {5'd0, PAYLOAD_WORDS_OCTETS} - words_octets - 11'd1;
+
+    // The part and the place of the next octet.
+    reg [2:0] next_part;
+    reg [10:0] next_place;
+    reg frame_ends;
+    always @* begin
+        next_part = part;
+        next_place = place + 11'd1;
+        frame_ends = 1'b0;
+        case (part)
+            PREAMBLE:
+                if (place == {6'd0, PREAMBLE_OCTETS} - 11'd1) begin
+                    next_part = HEADER;
+                    next_place = 11'd0;
+                end
+            HEADER:
+                if (place == {6'd0, header_last}) begin
+                    next_part = WORDS;
+                    next_place = 11'd0;
+                end
+            WORDS:
+                if (place == words_last) begin
+                    next_part = needs_padding ? PADDING : CHECK;
+                    next_place = 11'd0;
+                end
+            PADDING:
+                if (place == padding_last) begin
+                    next_part = CHECK;
+                    next_place = 11'd0;
+                end
+            default: if (place == 11'd3) frame_ends = 1'b1;
+        endcase
+    end
+
+    // Whether the EtherType's last octet has been on the pins before this cycle: the header's four
+    // octets behind it are next.
+    wire [10:0] ethertype_end = {6'd0, header_last} - 11'd3;
+    assign ethertype_sent = on_wire
+        && (part == HEADER ? place >= ethertype_end : part != PREAMBLE);
+    assign has_data = (ahead != 5'd0 || on_wire) && is_data;
+    assign busy = ahead != 5'd0 || on_wire || gap != 5'd0;
+    assign may_send = ahead == 5'd0 && !on_wire && gap <= `NC_SEND_START;
+
+    wire [15:0] ethertype = is_data ? `NC_ETHERTYPE_DATA : `NC_ETHERTYPE_ROUND;
+    wire [7:0] shown_message = is_data ? frame_message : 8'd0;
+    wire [31:0] payload_header = {8'd0, shown_message, 7'd0, frame_words};
+    wire [143:0] untagged_header = {`NC_GROUP, source, ethertype, payload_header};
+    wire [175:0] header = has_tag
+        ? {`NC_GROUP, source, `NC_TAG, ethertype, payload_header}
+        : {untagged_header, 32'd0};
+    wire [7:0] header_octet = header[8 * (21 - next_place[4:0]) +: 8];
+
+    // A word's first octet comes from the memory, the others from what is left of it.
+    wire [8:0] next_index = next_place[10:2] + {8'd0, next_place[1:0] != 2'd0};
+    assign word_index = part == WORDS && next_part == WORDS ? next_index : 9'd0;
+    wire [31:0] current = is_data ? word : frame_round;
+    wire [7:0] word_octet = next_place[1:0] == 2'd0 ? current[31:24] : shifted[31:24];
+
+    wire [31:0] crc_next;
+    crc32 crc_step (.crc(crc), .octet(txd), .next(crc_next));
+    wire [31:0] check = ~crc_next;
+
+    reg [7:0] next_octet;
+    always @* begin
+        case (next_part)
+            PREAMBLE: next_octet = next_place[2:0] == 3'd7 ? 8'hd5 : 8'h55;
+            HEADER: next_octet = header_octet;
+            WORDS: next_octet = word_octet;
+            PADDING: next_octet = 8'd0;
+            default: next_octet = part == CHECK ? crc[7:0] : check[7:0];
+        endcase
+    end
+
+    always @(posedge clk) begin
+        if (rst) begin
+            ahead <= 5'd0;
+            on_wire <= 1'b0;
+            gap <= 5'd0;
+            tx_en <= 1'b0;
+            txd <= 8'd0;
+        end else begin
+            if (starts) ahead <= `NC_SEND_START - 5'd2;
+            else if (ahead != 5'd0) ahead <= ahead - 5'd1;
+            if (gap != 5'd0) gap <= gap - 5'd1;
+            if (ahead == 5'd1) begin
+                on_wire <= 1'b1;
+                tx_en <= 1'b1;
+                txd <= 8'h55;
+            end else if (on_wire) begin
+                txd <= next_octet;
+                if (frame_ends) begin
+                    on_wire <= 1'b0;
+                    tx_en <= 1'b0;
+                    txd <= 8'd0;
+                    gap <= GAP;
+                end
+            end
+        end
+        if (starts) begin
+            is_data <= starts_data;
+            frame_message <= message;
+            frame_words <= starts_data ? words : 9'd1;
+            frame_round <= round;
+        end
+        if (ahead == 5'd1) begin
+            part <= PREAMBLE;
+            place <= 11'd0;
+        end else begin
+            part <= next_part;
+            place <= next_place;
+        end
+        // While the check sequence leaves, its rest waits here.
+        if (part == PREAMBLE) crc <= 32'hffffffff;
+        else if (part == CHECK) crc <= {8'd0, crc[31:8]};
+        else if (next_part == CHECK) crc <= {8'd0, check[31:8]};
+        else crc <= crc_next;
+        shifted <= next_place[1:0] == 2'd0 ? {current[23:0], 8'd0} : {shifted[23:0], 8'd0};
+    end
+endmodule
+
+`default_nettype wire
