@@ -36,7 +36,7 @@ demo: command
 
 test:
 	@scripts/needs rust lint cc c++ browser ptp packaging netns capture yang gdb python cyclictest stress-ng \
-		cp-sat netconf
+		cp-sat netconf hardware
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
 	@rm -f target/not-run

@@ -8,6 +8,7 @@
 //   n, then n rows of the table of buffers; words of their memory, which are cleared
 //   n, then n messages: identifier, row of the table
 //   n, then n bursts on the receiving pins: first cycle, m, then m octets with rx_er in bit 8
+//   n, then n frames of best effort that the host gives: not before cycle, m, then m octets
 //   n, then n actions of the application, one behind the other: not before cycle, kind, what, m,
 //   then m numbers. Kinds: 0 writes m words to buffer `what` and completes them, 1 sets all flags
 //   to `what`, 2 sets the link to `what`, 3 reads m words by their indices from buffer `what`
@@ -45,7 +46,7 @@ enum Kind : uint32_t {
 constexpr uint32_t FLAG_DELAY = 1;
 // From the link's pin to the station.
 constexpr uint32_t LINK_DELAY = 2;
-constexpr uint32_t COUNTERS = 18;
+constexpr uint32_t COUNTERS = 19;
 
 struct Burst { uint32_t at; std::vector<uint16_t> octets; };
 struct Action { uint32_t at, kind, what; std::vector<uint32_t> numbers; };
@@ -71,11 +72,14 @@ public:
         cycles = number();
         stop();
         load();
-        read_bursts();
+        read_bursts(bursts);
+        read_bursts(best);
+        burst = octet = best_frame = best_octet = 0;
         read_actions();
         start();
         for (; cycle < cycles; cycle++) {
             pins();
+            host();
             application();
             settle();
             watch();
@@ -95,6 +99,8 @@ private:
     bool running = false;
     std::vector<Burst> bursts;
     size_t burst = 0, octet = 0;
+    std::vector<Burst> best;
+    size_t best_frame = 0, best_octet = 0;
     std::vector<Action> actions;
     size_t action = 0, part = 0;
     bool requested = false, was_sending = false;
@@ -133,6 +139,7 @@ private:
     void stop() {
         write(0x000002, 0);
         station->rx_dv = 0;
+        station->best_tx_valid = 0;
         station->link_status = 0;
         for (int i = 0; i < 40; i++) step();
         write(0x000008, 0);
@@ -162,9 +169,8 @@ private:
         known.push_back(0);
     }
 
-    void read_bursts() {
+    static void read_bursts(std::vector<Burst> &bursts) {
         bursts.clear();
-        burst = octet = 0;
         for (uint32_t left = number(); left > 0; left--) {
             Burst next;
             next.at = number();
@@ -214,6 +220,14 @@ private:
             octet = 0;
             burst++;
         }
+    }
+
+    void host() {
+        station->best_tx_valid = best_frame < best.size() && cycle >= best[best_frame].at;
+        if (!station->best_tx_valid) return;
+        const std::vector<uint16_t> &octets = best[best_frame].octets;
+        station->best_tx_octet = uint8_t(octets[best_octet]);
+        station->best_tx_last = best_octet + 1 == octets.size();
     }
 
     // Of the action at hand a part at a time: a word, or the end of a write. The program is stopped
@@ -278,6 +292,11 @@ private:
     }
 
     void watch() {
+        if (station->best_tx_valid && station->best_tx_ready
+            && ++best_octet == best[best_frame].octets.size()) {
+            best_octet = 0;
+            best_frame++;
+        }
         if (station->trace_fetch) event(FETCH, 0, 0);
         issue();
         if (station->trace_branch) event(BRANCH, station->trace_taken, 0);

@@ -62,6 +62,9 @@ module nc_core (
     input  wire [31:0] left_value,
     input  wire [31:0] right_value,
 
+    // For so many cycles from now on no instruction is issued.
+    output wire [31:0] idle_cycles,
+
     // Counted. A `sync slave` that gives up may be followed, in the same cycle, by one that gives
     // up at its issue.
     output reg         counts_timeout,
@@ -134,6 +137,8 @@ module nc_core (
     wire listens = carries_out && is_slave;
     wire listens_in_vain = listens && !strobe && immediate == 32'd0;
 
+    assign idle_cycles =
+        state == STOPPED ? 32'hffffffff : state == HALTING ? countdown : 32'd0;
     assign strobe_taken = strobe && (state == LISTENING || listens);
     assign begins_round = carries_out && is_master;
 

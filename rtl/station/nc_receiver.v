@@ -37,6 +37,9 @@ module nc_receiver #(
     input  wire        er_seen,
     input  wire [11:0] length,
 
+    // With `eof`: it is whole, and no frame of a station.
+    output wire        is_other,
+
     // A frame that begins a round has come.
     output wire        strobe,
 
@@ -168,6 +171,8 @@ module nc_receiver #(
         else if (!coming_known) verdict = UNKNOWN;
         else verdict = fits ? STORED : WRONG_LENGTH;
     end
+
+    assign is_other = verdict == OTHER && !is_round;
 
     // Several short bursts may be on their way to their instant, but one frame of data only.
     reg [4*DELAY-1:0] delayed;

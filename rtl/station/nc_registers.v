@@ -13,7 +13,7 @@
 //   00000a  trap: its code in bits 19:16, its address in bits 12:0
 //   00002n  counters, from 0: rounds begun, rounds seen, data sent, data received, unknown, wrong
 //           length, overwritten, damaged, syncs discarded, second masters, sync timeouts, overruns,
-//           traps, malformed, runts, too long, slips of the clocks, bad preambles
+//           traps, malformed, runts, too long, slips of the clocks, bad preambles, best effort sent
 //   1nnnnn  program: word n / 2, its high half if n is even. While it is stopped, as all below
 //   2000nn  table of buffers: input in bit 21, words in bits 20:12, address in 11:0
 //   3000nn  table of messages: known in bit 21, words in bits 20:12, address in 11:0
@@ -63,10 +63,10 @@ module nc_registers (
     input  wire [12:0] trap_address,
     input  wire        counts_trap,
     // What is counted, in the order of the counters; and one more timeout.
-    input  wire [17:0] counts,
+    input  wire [18:0] counts,
     input  wire        counts_no_wait
 );
-    localparam COUNTERS = 18, SYNC_TIMEOUTS = 10;
+    localparam COUNTERS = 19, SYNC_TIMEOUTS = 10;
     wire [3:0] region = address[23:20];
     wire of_buffer = region == 4'h5 || region == 4'h6;
 
@@ -88,7 +88,7 @@ module nc_registers (
     reg was_refused;
     reg [3:0] last_trap;
     reg [12:0] last_trap_address;
-    reg [31:0] counters [0:31];
+    reg [31:0] counters [0:COUNTERS-1];
     wire is_register = address[23:8] == 16'd0;
     wire writes_register = accesses && write && is_register;
     wire starts = writes_register && address[7:0] == 8'h02 && write_data[0] && !runs;
@@ -103,7 +103,8 @@ module nc_registers (
                     + {31'd0, i == SYNC_TIMEOUTS && counts_no_wait};
     end
 
-    wire [31:0] counter = counters[address[4:0]];
+    wire is_counter = address[7:5] == 3'd1 && address[4:0] < COUNTERS[4:0];
+    wire [31:0] counter = is_counter ? counters[address[4:0]] : 32'd0;
     reg [31:0] register;
     always @* begin
         case (address[7:0])
@@ -118,8 +119,7 @@ module nc_registers (
             8'h08: register = {16'd0, flags};
             8'h09: register = {29'd0, was_refused, stopped, link_up};
             8'h0a: register = {12'd0, last_trap, 3'd0, last_trap_address};
-            default:
-                register = address[7:5] == 3'd1 && address[4:0] < COUNTERS[4:0] ? counter : 32'd0;
+            default: register = counter;
         endcase
     end
     wire [31:0] register_value = is_register ? register : 32'd0;

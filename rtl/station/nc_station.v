@@ -21,6 +21,17 @@ module nc_station #(
     output wire [7:0]  txd,
     output wire        tx_en,
     output wire        tx_er,
+    // Best effort of the station's host: see nc_best_effort. And what comes that is no frame of a
+    // station, octet by octet from the destination to the check sequence; behind its last octet
+    // whether it is whole. A frame that is not `best_rx_good` is to be dropped.
+    input  wire        best_tx_valid,
+    output wire        best_tx_ready,
+    input  wire [7:0]  best_tx_octet,
+    input  wire        best_tx_last,
+    output wire        best_rx_valid,
+    output wire [7:0]  best_rx_octet,
+    output wire        best_rx_end,
+    output wire        best_rx_good,
     // Of the interface's chip, in any clock.
     input  wire        link_status,
 
@@ -65,7 +76,7 @@ module nc_station #(
     wire reads_buffer, writes_buffer, commits_buffer, buffer_ready, buffer_refused;
     wire [31:0] buffer_value;
     wire stopped, counts_trap;
-    wire [17:0] counts;
+    wire [18:0] counts;
     nc_registers registers (
         .clk(clk), .rst(rst), .address(bus_address), .write_data(bus_write_data),
         .write(bus_write), .read(bus_read), .read_data(bus_read_data), .ready(bus_ready),
@@ -138,7 +149,7 @@ module nc_station #(
         .does_receive(does_receive), .starts_data(starts_data), .starts_sync(starts_sync),
         .issued_message(issued_message), .issued_fresh(issued_fresh), .left_index(left_index),
         .right_index(right_index), .compares(compares), .left_value(left_value),
-        .right_value(right_value), .counts_timeout(counts_timeout),
+        .right_value(right_value), .idle_cycles(idle_cycles), .counts_timeout(counts_timeout),
         .counts_no_wait(counts_no_wait), .counts_overrun(counts_overrun),
         .counts_trap(counts_trap), .stopped(stopped),
         .trace_fetch(trace_fetch), .trace_issue(trace_issue), .trace_address(trace_address),
@@ -163,14 +174,15 @@ module nc_station #(
     wire copies, copy_begins, copy_ends;
     wire [31:0] copied_word;
     wire counts_received, counts_overwritten, counts_unknown, counts_wrong_length, counts_damaged;
-    wire counts_malformed, counts_runt, counts_long;
+    wire counts_malformed, counts_runt, counts_long, is_other;
     nc_receiver #(.ADDRESS(ADDRESS), .BANKS(BANKS)) receiver (
         .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(bus_address[7:0]),
         .load_value(bus_write_data[ADDRESS+9:0]), .octet_valid(octet_valid),
         .octet(octet), .index(index), .destination(destination),
         .has_tag(frame_has_tag), .type_strobe(type_strobe),
         .ethertype(ethertype), .sof(sof), .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen),
-        .length(frame_length), .strobe(strobe), .message(message), .message_known(message_known),
+        .length(frame_length), .is_other(is_other), .strobe(strobe), .message(message),
+        .message_known(message_known),
         .message_words(message_words), .fresh(fresh), .does_receive(does_receive),
         .issued_fresh(issued_fresh), .issued_message(issued_message), .copy_begins(copy_begins),
         .copies(copies), .copy_ends(copy_ends), .copied_word(copied_word),
@@ -179,6 +191,21 @@ module nc_station #(
         .counts_damaged(counts_damaged), .counts_malformed(counts_malformed),
         .counts_runt(counts_runt), .counts_long(counts_long), .trace_stored(trace_stored),
         .trace_stored_last(trace_stored_last)
+    );
+
+    assign best_rx_valid = octet_valid;
+    assign best_rx_octet = octet;
+    assign best_rx_end = eof;
+    assign best_rx_good = is_other;
+
+    wire best_there, best_sent;
+    wire [10:0] best_length, best_index;
+    wire [7:0] best_octet;
+    wire [31:0] idle_cycles;
+    nc_best_effort best_effort (
+        .clk(clk), .rst(core_rst), .valid(best_tx_valid), .ready(best_tx_ready),
+        .octet(best_tx_octet), .last(best_tx_last), .there(best_there), .length(best_length),
+        .sent(best_sent), .index(best_index), .read_octet(best_octet)
     );
 
     wire [8:0] word_index;
@@ -203,13 +230,15 @@ module nc_station #(
         .clk(clk), .rst(core_rst), .source(own_address), .has_tag(has_tag),
         .starts_data(starts_data), .starts_sync(starts_sync), .message(issued_message),
         .words(message_words), .round(begun_round), .word_index(word_index), .word(send_word),
+        .best_there(best_there), .best_length(best_length), .best_octet(best_octet),
+        .idle_cycles(idle_cycles), .best_index(best_index), .best_sent(best_sent),
         .has_data(has_data), .may_send(may_send), .busy(transmitting),
         .ethertype_sent(ethertype_sent), .txd(txd), .tx_en(tx_en)
     );
     assign tx_er = 1'b0;
 
     assign counts = {
-        bad_preamble, slip, counts_long, counts_runt, counts_malformed, counts_trap,
+        best_sent, bad_preamble, slip, counts_long, counts_runt, counts_malformed, counts_trap,
         counts_overrun, counts_timeout, counts_second, counts_discarded, counts_damaged,
         counts_overwritten, counts_wrong_length, counts_unknown, counts_received, starts_data,
         counts_seen, starts_sync

@@ -1,4 +1,5 @@
-// The transmitter: preamble, header, words, padding, check sequence, gap.
+// The transmitter: preamble, header, words, padding, check sequence, gap; and best effort where the
+// program leaves room for it.
 //
 // `starts_data` or `starts_sync` is in the cycle behind the issue c of the instruction. The first
 // octet of the preamble is on the pins in cycle c + NC_SEND_START, and each further octet in the
@@ -23,6 +24,15 @@ module nc_transmitter (
     output wire [8:0]  word_index,
     input  wire [31:0] word,
 
+    // Best effort: the octet of an index is there in the next cycle. In `idle_cycles` from now on
+    // no instruction is issued.
+    input  wire        best_there,
+    input  wire [10:0] best_length,
+    input  wire [7:0]  best_octet,
+    input  wire [31:0] idle_cycles,
+    output wire [10:0] best_index,
+    output wire        best_sent,
+
     // Whether words of the send buffer are still to leave, a preamble may begin NC_SEND_START from
     // now, a frame is on the wire or about to be (or its gap), the EtherType has left.
     output wire        has_data,
@@ -33,7 +43,8 @@ module nc_transmitter (
     output reg  [7:0]  txd,
     output reg         tx_en
 );
-    localparam [2:0] PREAMBLE = 3'd0, HEADER = 3'd1, WORDS = 3'd2, PADDING = 3'd3, CHECK = 3'd4;
+    localparam [2:0] PREAMBLE = 3'd0, HEADER = 3'd1, WORDS = 3'd2, PADDING = 3'd3, CHECK = 3'd4,
+        BEST = 3'd5;
     localparam [4:0] PREAMBLE_OCTETS = 5'd8, GAP = 5'd12;
     // Octets of a frame before its words, without its tag; words of the shortest payload, which
     // are 11 with 2 octets less, or more: 46 octets with the header's 4.
@@ -44,7 +55,7 @@ module nc_transmitter (
     reg [4:0] ahead;
     reg on_wire;
     reg [4:0] gap;
-    reg is_data;
+    reg is_data, is_best;
     reg [7:0] frame_message;
     reg [8:0] frame_words;
     reg [31:0] frame_round;
@@ -56,6 +67,11 @@ module nc_transmitter (
     reg [31:0] shifted;
 
     wire starts = starts_data || starts_sync;
+    // With its preamble, check sequence and gap it is over before the next instruction.
+    wire [31:0] best_cycles = {21'd0, best_length} + 32'd28;
+    wire starts_best = best_there && !starts && !busy && idle_cycles > best_cycles;
+    assign best_sent = frame_ends && on_wire && is_best;
+    wire [10:0] best_last = best_length - 11'd1;
     wire [4:0] header_last = (has_tag ? HEADER_OCTETS + TAG : HEADER_OCTETS) - 5'd1;
     wire [10:0] words_octets = {frame_words, 2'b00};
     wire [10:0] words_last = words_octets - 11'd1;
@@ -74,7 +90,7 @@ module nc_transmitter (
         case (part)
             PREAMBLE:
                 if (place == {6'd0, PREAMBLE_OCTETS} - 11'd1) begin
-                    next_part = HEADER;
+                    next_part = is_best ? BEST : HEADER;
                     next_place = 11'd0;
                 end
             HEADER:
@@ -92,6 +108,11 @@ module nc_transmitter (
                     next_part = CHECK;
                     next_place = 11'd0;
                 end
+            BEST:
+                if (place == best_last) begin
+                    next_part = CHECK;
+                    next_place = 11'd0;
+                end
             default: if (place == 11'd3) frame_ends = 1'b1;
         endcase
     end
@@ -99,9 +120,9 @@ module nc_transmitter (
     // Whether the EtherType's last octet has been on the pins before this cycle: the header's four
     // octets behind it are next.
     wire [10:0] ethertype_end = {6'd0, header_last} - 11'd3;
-    assign ethertype_sent = on_wire
+    assign ethertype_sent = on_wire && !is_best
         && (part == HEADER ? place >= ethertype_end : part != PREAMBLE);
-    assign has_data = (ahead != 5'd0 || on_wire) && is_data;
+    assign has_data = (ahead != 5'd0 || on_wire) && is_data && !is_best;
     assign busy = ahead != 5'd0 || on_wire || gap != 5'd0;
     assign may_send = ahead == 5'd0 && !on_wire && gap <= `NC_SEND_START;
 
@@ -120,6 +141,9 @@ module nc_transmitter (
     wire [31:0] current = is_data ? word : frame_round;
     wire [7:0] word_octet = next_place[1:0] == 2'd0 ? current[31:24] : shifted[31:24];
 
+    // The octet behind the next one is asked for.
+    assign best_index = next_part == BEST ? next_place + 11'd1 : 11'd0;
+
     wire [31:0] crc_next;
     crc32 crc_step (.crc(crc), .octet(txd), .next(crc_next));
     wire [31:0] check = ~crc_next;
@@ -131,6 +155,7 @@ module nc_transmitter (
             HEADER: next_octet = header_octet;
             WORDS: next_octet = word_octet;
             PADDING: next_octet = 8'd0;
+            BEST: next_octet = best_octet;
             default: next_octet = part == CHECK ? crc[7:0] : check[7:0];
         endcase
     end
@@ -146,7 +171,7 @@ module nc_transmitter (
             if (starts) ahead <= `NC_SEND_START - 5'd2;
             else if (ahead != 5'd0) ahead <= ahead - 5'd1;
             if (gap != 5'd0) gap <= gap - 5'd1;
-            if (ahead == 5'd1) begin
+            if (ahead == 5'd1 || starts_best) begin
                 on_wire <= 1'b1;
                 tx_en <= 1'b1;
                 txd <= 8'h55;
@@ -160,13 +185,14 @@ module nc_transmitter (
                 end
             end
         end
+        if (starts || starts_best) is_best <= starts_best;
         if (starts) begin
             is_data <= starts_data;
             frame_message <= message;
             frame_words <= starts_data ? words : 9'd1;
             frame_round <= round;
         end
-        if (ahead == 5'd1) begin
+        if (ahead == 5'd1 || starts_best) begin
             part <= PREAMBLE;
             place <= 11'd0;
         end else begin

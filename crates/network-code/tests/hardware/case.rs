@@ -25,6 +25,8 @@ pub(super) struct Case {
     pub(super) source: MacAddress,
     pub(super) cycles: u64,
     pub(super) bursts: Vec<Burst>,
+    /// Frames of the station's host, without their check sequence, each not before a cycle.
+    pub(super) best_effort: Vec<(u64, Vec<u8>)>,
     /// Each not before a cycle, and behind the one before it.
     pub(super) actions: Vec<(u64, Action)>,
 }
@@ -109,13 +111,27 @@ impl Case {
             program.medium = Medium { octet_cycles: 1, ..program.medium };
             let source = MacAddress([2, 0, 0, 0, 0, 9]);
             let cycles = 1_500 + dice.below(1_500);
-            let mut case =
-                Self { program, source, cycles, bursts: Vec::new(), actions: Vec::new() };
+            let mut case = Self {
+                program,
+                source,
+                cycles,
+                bursts: Vec::new(),
+                best_effort: Vec::new(),
+                actions: Vec::new(),
+            };
             // Few programs have so many long buffers.
             if case.buffer_rows().1 > MEMORY || case.message_rows().1 > MEMORY {
                 continue;
             }
             case.plan(dice);
+            for _ in 0..dice.below(4) {
+                let octets = (0..60 + dice.below(100)).map(|_| dice.word() as u8);
+                // Of another EtherType.
+                let mut octets: Vec<u8> = octets.collect();
+                octets[12..14].copy_from_slice(&[0x08, 0x00]);
+                case.best_effort.push((dice.below(case.cycles), octets));
+            }
+            case.best_effort.sort();
             return case;
         }
     }
@@ -337,6 +353,9 @@ impl fmt::Display for Case {
         for burst in &self.bursts {
             writeln!(f, "  pins at {}: {:02x?} {:?}", burst.at, burst.octets, burst.error)?;
             writeln!(f, "    {:?}", burst.arrivals())?;
+        }
+        for (at, octets) in &self.best_effort {
+            writeln!(f, "  best effort at {at}: {} octets", octets.len())?;
         }
         for (at, action) in &self.actions {
             writeln!(f, "  application at {at}: {action:?}")?;

@@ -70,6 +70,7 @@ impl Coverage {
             "read refused",
             "flags",
             "link",
+            "best effort",
         ]
         .map(str::to_owned)
         .into();
@@ -212,6 +213,7 @@ fn issued(case: &Case, at: u64, address: u32, trap: usize, outcome: u32) -> Resu
 /// The frames on the pins, each as it begins.
 fn sent(case: &Case, run: &Run) -> Result<Vec<SentFrame>, String> {
     let mut frames = Vec::new();
+    let mut best_effort = case.best_effort.iter();
     let (mut begun, mut octets) = (0, Vec::new());
     for (at, event) in run {
         match event {
@@ -223,7 +225,15 @@ fn sent(case: &Case, run: &Run) -> Result<Vec<SentFrame>, String> {
                 octets.push(*octet);
             }
             Event::Idle => {
-                frames.push(frame(case, begun, &octets)?);
+                let content = checked(begun, &octets)?;
+                // Frames of the host are in between, in their order.
+                if content[12..14] == [0x08, 0x00] {
+                    if best_effort.next().map(|(_, given)| &given[..]) != Some(content) {
+                        return Err(format!("cycle {begun}: other best effort than given"));
+                    }
+                } else {
+                    frames.push(frame(case, begun, content)?);
+                }
                 octets.clear();
             }
             _ => {}
@@ -232,7 +242,8 @@ fn sent(case: &Case, run: &Run) -> Result<Vec<SentFrame>, String> {
     Ok(frames)
 }
 
-fn frame(case: &Case, begun: u64, octets: &[u8]) -> Result<SentFrame, String> {
+/// A frame on the pins, without preamble and check sequence.
+fn checked(begun: u64, octets: &[u8]) -> Result<&[u8], String> {
     let error = |what: &str| format!("the frame of cycle {begun}: {what}: {octets:02x?}");
     let Some((preamble, frame)) = octets.split_at_checked(8) else {
         return Err(error("no preamble"));
@@ -240,13 +251,20 @@ fn frame(case: &Case, begun: u64, octets: &[u8]) -> Result<SentFrame, String> {
     if preamble != [0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xd5] {
         return Err(error("another preamble"));
     }
-    let shortest = if case.program.medium.tagged { 68 } else { 64 };
-    if frame.len() < shortest {
+    if frame.len() < 64 {
         return Err(error("too short"));
     }
     let (content, check) = frame.split_at(frame.len() - 4);
     if check != check_sequence(content) {
         return Err(error("another check sequence"));
+    }
+    Ok(content)
+}
+
+fn frame(case: &Case, begun: u64, content: &[u8]) -> Result<SentFrame, String> {
+    let error = |what: &str| format!("the frame of cycle {begun}: {what}: {content:02x?}");
+    if case.program.medium.tagged && content.len() < 64 {
+        return Err(error("too short"));
     }
     let parsed = StationFrame::parse(content).map_err(|why| error(&why.to_string()))?;
     if parsed.source != case.source || parsed.tag != case.program.medium.tagged.then_some(TAG) {
@@ -463,6 +481,10 @@ fn note(case: &Case, run: &Run, record: &StationRecord, coverage: &mut Coverage)
         if case.program.medium.tagged {
             coverage.note("tagged frame");
         }
+    }
+    let is_best = |event: &Event| matches!(event, Event::Counter { index: 18, value: 1.. });
+    if run.iter().any(|(_, event)| is_best(event)) {
+        coverage.note("best effort");
     }
     for (_, event) in run {
         match event {

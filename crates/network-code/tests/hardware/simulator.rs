@@ -154,6 +154,11 @@ fn numbers(case: &Case) -> Vec<u32> {
         let octets = burst.octets.iter().enumerate();
         numbers.extend(octets.map(|(index, octet)| u32::from(*octet) | error(index)));
     }
+    numbers.push(case.best_effort.len() as u32);
+    for (at, octets) in &case.best_effort {
+        numbers.extend([*at as u32, octets.len() as u32]);
+        numbers.extend(octets.iter().map(|octet| u32::from(*octet)));
+    }
     numbers.push(case.actions.len() as u32);
     for (at, action) in &case.actions {
         let (kind, what, given) = match action {
