@@ -27,7 +27,20 @@ pub(super) struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
     fn note(&mut self, name: impl Into<String>) {
-        *self.0.entry(name.into()).or_default() += 1;
+        self.add(name, 1);
+    }
+
+    fn add(&mut self, name: impl Into<String>, count: u64) {
+        *self.0.entry(name.into()).or_default() += count;
+    }
+
+    /// What was compared, with no difference.
+    pub(super) fn json(&self, first: u64, programs: u64) -> String {
+        let rows: Vec<_> =
+            self.0.iter().map(|(name, count)| format!("    \"{name}\": {count}")).collect();
+        let rows = rows.join(",\n");
+        let seeds = format!("\"first_seed\": {first},\n  \"programs\": {programs}");
+        format!("{{\n  {seeds},\n  \"differences\": 0,\n  \"compared\": {{\n{rows}\n  }}\n}}\n")
     }
 
     /// What the generator has to draw and has not.
@@ -362,6 +375,9 @@ pub(super) fn compare(case: &Case, run: &Run, coverage: &mut Coverage) -> Result
     strobes(case, run)?;
     refusals(case, run)?;
     counters(run, interpreter.counters(), coverage)?;
+    coverage.add("cycles", case.cycles);
+    coverage.add("instructions", record.trace.len() as u64);
+    coverage.add("frames sent", record.sent.len() as u64);
     note(case, run, &record, coverage);
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! and does in each cycle what the interpreter does.
 //!
 //! `ONBEAT_HARDWARE_PROGRAMS` says how many random programs, `ONBEAT_HARDWARE_SEED` from which seed
-//! on, `ONBEAT_HARDWARE_SECONDS` for how long at most.
+//! on, `ONBEAT_HARDWARE_RESULT` which file gets what was compared.
 
 mod case;
 mod compare;
@@ -49,6 +49,10 @@ fn random_programs_do_in_each_cycle_what_the_interpreter_does() {
         }
     }
     eprintln!("{programs} programs from seed {first}: {coverage}");
+    if let Some(path) = std::env::var_os("ONBEAT_HARDWARE_RESULT") {
+        let result = coverage.json(first, programs);
+        std::fs::write(&path, result).expect("the result is written");
+    }
     if programs >= PROGRAMS {
         assert_eq!(coverage.missing(), Vec::<String>::new(), "never drawn");
     }
