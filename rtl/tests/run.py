@@ -49,9 +49,12 @@ def build_arguments(simulator):
     """The simulator's own flags: a warning of the devices' code is the business of `lint`."""
     include = [f"-I{RTL / room}" for room in ("mac", "switch", "station")]
     if simulator == "verilator":
-        # Precompiled headers of this package name themselves without the compiler's flag.
-        return [*include, "-Wno-fatal", "-O3", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
-    return ["-g2005-sv", *include]
+        return [*include, "-Wno-fatal", "-O3"]
+    return ["-g2005", *include]
+
+
+# Precompiled headers of Verilator's package are named without the compiler's flag for them.
+os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
 
 
 def run(name, number, parameters, said, seed):

@@ -1,0 +1,121 @@
+// All that one port does with what it receives, up to the buses between ports.
+//
+// Timing: an octet that is on the pins in cycle r is on the stream in r + 5 (equal clocks), and on
+// line_* 27 cycles later. `announce` is said in rt_bus.v, move_* in fabric.v.
+`default_nettype none
+
+module switch_input (
+    input  wire        clk,
+    input  wire        rst,
+    // GMII
+    input  wire        rx_clk,
+    input  wire        rx_dv,
+    input  wire        rx_er,
+    input  wire [7:0]  rxd,
+    // settings
+    input  wire [11:0] max_length,
+    input  wire [31:0] guard_interval,
+    input  wire [7:0]  guard_burst,
+    input  wire        guard_restart,
+    // dedicated path
+    output wire        announce,
+    output wire        line_dv,
+    output wire        line_er,
+    output wire [7:0]  line_data,
+    // mac_table
+    output wire        request,
+    output wire [47:0] request_destination,
+    output wire [47:0] request_source,
+    input  wire        answer,
+    input  wire [3:0]  outputs,
+    // fabric
+    input  wire        turn,
+    output wire        move_begin,
+    output wire        move_word,
+    output wire        move_end,
+    output wire [3:0]  move_outputs,
+    output wire [10:0] move_length,
+    output wire [31:0] move_data,
+    // pulses for the counters
+    output wire        rt_in,
+    output wire        guarded,
+    output wire        rt_bad_fcs,
+    output wire        rt_runt,
+    output wire        rt_cut,
+    output wire        be_in,
+    output wire        be_bad,
+    output wire        be_runt,
+    output wire        be_jumbo,
+    output wire        be_filtered,
+    output wire        be_in_full,
+    output wire        bad_preamble,
+    output wire        slip
+);
+    localparam LINE = 27;
+
+    wire dv;
+    wire er;
+    wire [7:0] data;
+    wire sof;
+    wire octet_valid;
+    wire [7:0] octet;
+    wire [11:0] index;
+    wire [47:0] destination;
+    wire [47:0] source;
+    wire has_tag;
+    wire type_strobe;
+    wire [15:0] ethertype;
+    wire eof;
+    wire fcs_ok;
+    wire er_seen;
+    wire [11:0] length;
+    wire credit;
+    wire spend;
+    wire best_effort;
+
+    elastic_fifo crossing (
+        .rx_clk(rx_clk), .rx_dv(rx_dv), .rx_er(rx_er), .rxd(rxd),
+        .clk(clk), .rst(rst), .dv(dv), .er(er), .data(data), .slip(slip)
+    );
+
+    rx_frame frame (
+        .clk(clk), .rst(rst), .dv(dv), .er(er), .data(data),
+        .sof(sof), .bad_preamble(bad_preamble),
+        .octet_valid(octet_valid), .octet(octet), .index(index),
+        .destination(destination), .source(source), .has_tag(has_tag),
+        .type_strobe(type_strobe), .ethertype(ethertype),
+        .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen), .length(length)
+    );
+
+    guardian guard (
+        .clk(clk), .rst(rst), .interval(guard_interval), .burst(guard_burst),
+        .restart(guard_restart), .spend(spend), .credit(credit)
+    );
+
+    classifier kind (
+        .clk(clk), .rst(rst), .sof(sof), .octet_valid(octet_valid), .index(index),
+        .destination(destination), .has_tag(has_tag), .type_strobe(type_strobe),
+        .ethertype(ethertype), .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen), .length(length),
+        .credit(credit), .spend(spend), .max_length(max_length),
+        .announce(announce), .best_effort(best_effort), .rt_in(rt_in), .guarded(guarded),
+        .rt_bad_fcs(rt_bad_fcs), .rt_runt(rt_runt), .rt_cut(rt_cut),
+        .be_bad(be_bad), .be_runt(be_runt), .be_jumbo(be_jumbo)
+    );
+
+    delay_line #(.WIDTH(10), .CYCLES(LINE), .ADDRESS_BITS(5)) line (
+        .clk(clk), .rst(rst), .in({dv, er, data}), .out({line_dv, line_er, line_data})
+    );
+
+    be_input store (
+        .clk(clk), .rst(rst), .sof(sof), .octet_valid(octet_valid), .octet(octet),
+        .eof(eof), .length(length), .destination(destination), .source(source),
+        .best_effort(best_effort), .request(request),
+        .request_destination(request_destination), .request_source(request_source),
+        .answer(answer), .outputs(outputs), .turn(turn),
+        .move_begin(move_begin), .move_word(move_word), .move_end(move_end),
+        .move_outputs(move_outputs), .move_length(move_length), .move_data(move_data),
+        .be_in(be_in), .be_filtered(be_filtered), .be_in_full(be_in_full)
+    );
+endmodule
+
+`default_nettype wire
