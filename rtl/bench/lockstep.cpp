@@ -44,8 +44,12 @@ enum Kind : uint32_t {
 
 // From a write of a register to its effect, in cycles behind that of the request.
 constexpr uint32_t FLAG_DELAY = 1;
+// From what is read to the answer.
+constexpr uint32_t READ_DELAY = 2;
 // From the link's pin to the station.
 constexpr uint32_t LINK_DELAY = 2;
+// Words of the data buffers.
+constexpr uint32_t MEMORY = 4096;
 constexpr uint32_t COUNTERS = 19;
 
 struct Burst { uint32_t at; std::vector<uint16_t> octets; };
@@ -149,14 +153,17 @@ private:
         write(0x000003, number());
         write(0x000004, number());
         write(0x000005, number());
+        std::vector<uint32_t> words(2 * number());
+        write(0x000006, uint32_t(words.size() / 2));
+        for (uint32_t &half : words) half = number();
         uint32_t count = number();
-        write(0x000006, count);
-        for (uint32_t i = 0; i < 2 * count; i++) write(0x100000 | i, number());
-        count = number();
         write(0x000007, count);
         for (uint32_t i = 0; i < count; i++) write(0x200000 | i, number());
         count = number();
-        for (uint32_t i = 0; i < count; i++) write(0x400000 | i, 0);
+        for (uint32_t i = 0; i < count; i++) {
+            write(0x400000 | i, 0);
+            write(0x400000 | i | MEMORY / 2, 0);
+        }
         // All rows of messages at first, then only what the last program left.
         if (known.empty()) for (uint32_t id = 0; id < 256; id++) known.push_back(id);
         for (uint32_t id : known) write(0x300000 | id, 0);
@@ -167,6 +174,8 @@ private:
             write(0x300000 | known.back(), number());
         }
         known.push_back(0);
+        // With the tables that are there now.
+        for (uint32_t i = 0; i < words.size(); i++) write(0x100000 | i, words[i]);
     }
 
     static void read_bursts(std::vector<Burst> &bursts) {
@@ -314,7 +323,8 @@ private:
                 event(REFUSED, now.kind, uint32_t(action));
                 part = now.numbers.size();
             } else if (now.kind == 3) {
-                event(READ, now.what << 16 | now.numbers[part], station->bus_read_data, cycle - 1);
+                event(READ, now.what << 16 | now.numbers[part], station->bus_read_data,
+                    cycle - READ_DELAY);
             }
             answered();
         }

@@ -55,12 +55,13 @@ module elastic_fifo #(
     reg [4:0] write_gray;
     reg [4:0] read_gray_1;
     reg [4:0] read_gray_2;
+    reg [4:0] read_binary;  // late is safe: there is more room than it says
     reg       open;      // octets of a burst are in, its marker is not
     reg       lost;      // what comes has no place, until a marker is in
     reg       overflow;  // changes with each such loss
 
     reg [4:0] read_gray;
-    wire [4:0] used = write_pointer - ungray(read_gray_2);
+    wire [4:0] used = write_pointer - read_binary;
     wire full = used >= 5'd16;
     wire wanted = rx_dv ? !lost : open;
     wire write = wanted && !full;
@@ -70,6 +71,7 @@ module elastic_fifo #(
         write_gray = 5'd0;
         read_gray_1 = 5'd0;
         read_gray_2 = 5'd0;
+        read_binary = 5'd0;
         open = 1'b0;
         lost = 1'b0;
         overflow = 1'b0;
@@ -78,6 +80,7 @@ module elastic_fifo #(
     always @(posedge rx_clk) begin
         read_gray_1 <= read_gray;
         read_gray_2 <= read_gray_1;
+        read_binary <= ungray(read_gray_2);
         if (write) begin
             memory[write_pointer[3:0]] <= {rx_dv && !open, rx_dv, rx_er, rxd};
             write_pointer <= write_pointer + 5'd1;

@@ -17,12 +17,12 @@ module nc_best_effort (
     input  wire        last,
 
     // To the transmitter: a frame of `length` octets is there until it is `sent`. The octet of an
-    // index is there one cycle later.
+    // index is there two cycles later.
     output reg         there,
     output reg  [10:0] length,
     input  wire        sent,
     input  wire [10:0] index,
-    output wire [7:0]  read_octet
+    output reg  [7:0]  read_octet
 );
     localparam [10:0] SHORTEST = 11'd60, LONGEST = 11'd1518;
 
@@ -48,9 +48,11 @@ module nc_best_effort (
         if (takes && last) length <= filled + 11'd1;
     end
 
+    wire [7:0] stored_octet;
+    always @(posedge clk) read_octet <= stored_octet;
     nc_memory #(.WIDTH(8), .ADDRESS(11)) memory (
         .clk(clk), .write(takes && fits), .write_address(filled), .write_data(octet),
-        .read_address(index), .read_data(read_octet)
+        .read_address(index), .read_data(stored_octet)
     );
 endmodule
 

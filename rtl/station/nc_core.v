@@ -1,100 +1,124 @@
 // The control of a station: fetches, issues, waits.
 //
-// An instruction is issued in the cycle c in which its word is there and it need not wait; what
-// guards and `receive` look at is looked at then. Tables and buffers are memories that answer one
-// cycle later, so what depends on them is decided in c + 1 (which traps), and in c + 2 (guards that
-// compare words). No instruction that needs them lets the next one be issued before that.
+// An instruction is issued in the cycle c in which its row is there and it need not wait; what
+// guards and `receive` look at is looked at then, and its traps are known then. What is behind an
+// output of a memory goes through a register first. So a guard that compares words is decided in
+// c + 2, and its instruction takes three cycles.
+//
+// The next row is always there already: that of the next address, that of the countdown's target,
+// and that of a branch's target. One port of the memory reads on behind the row that is next, the
+// other one behind a target.
 `default_nettype none
 `include "nc_table.vh"
+`include "nc_row.vh"
 
 module nc_core (
-    input  wire        clk,
-    input  wire        rst,
+    input  wire               clk,
+    input  wire               rst,
+    // The last cycle of the reset, at the least the fourth one.
+    input  wire               primes,
 
-    // Program memory: the word of an address is there in the next cycle.
-    output wire [11:0] program_address,
-    input  wire [63:0] word,
-    input  wire [12:0] program_length,
+    // Two ports of the program: the row of an address is there in the next cycle.
+    output wire [11:0]        next_address,
+    input  wire [`NC_ROW-1:0] next_row,
+    output wire [11:0]        target_address,
+    input  wire [`NC_ROW-1:0] target_row,
+    input  wire [12:0]        program_length,
 
-    input  wire [15:0] flags,
-    input  wire        link_up,
+    input  wire [15:0]        flags,
+    input  wire               link_up,
 
     // A frame that begins a round has come in this cycle; whether it is what was waited for.
-    input  wire        strobe,
-    output wire        strobe_taken,
+    input  wire               strobe,
+    output wire               strobe_taken,
     // A `sync master` is issued.
-    output wire        begins_round,
+    output wire               begins_round,
 
     // Of the transmitter.
-    input  wire        has_data,
-    input  wire        may_send,
-    input  wire        transmitting,
-    input  wire        ethertype_sent,
+    input  wire               has_data,
+    input  wire               may_send,
+    input  wire               transmitting,
+    input  wire               ethertype_sent,
 
-    // Identifiers of the word. What they mean is there in the next cycle.
-    output wire [7:0]  left_buffer,
-    output wire [7:0]  right_buffer,
-    output wire [7:0]  message,
-    input  wire        left_known,
-    input  wire        left_is_input,
-    input  wire [8:0]  left_words,
-    input  wire        right_known,
-    input  wire [8:0]  right_words,
-    input  wire        message_known,
-    input  wire [8:0]  message_words,
-    // Whether a frame of the message has come; in this cycle.
-    input  wire        fresh,
-
-    // In the cycle behind the issue, for who carries it out; the tables' answers are of the same.
-    output wire        does_create,
-    output wire        does_receive,
-    output wire        starts_data,
-    output reg         starts_sync,
-    output reg  [7:0]  issued_message,
-    // With `does_receive`: whether there is a frame to copy.
-    output reg         issued_fresh,
-
-    // In the cycle behind the issue of a `branch`: the words to compare, by their index. Their
-    // values are there in the next cycle.
-    output wire [7:0]  left_index,
-    output wire [7:0]  right_index,
-    output wire        compares,
-    input  wire [31:0] left_value,
-    input  wire [31:0] right_value,
+    // The row that is issued next, or being carried out; what is issued of it in this cycle.
+    output wire [`NC_ROW-1:0] current,
+    output wire               does_create,
+    output wire               does_receive,
+    // An instruction may be issued in this cycle; that one compares words.
+    output wire               may_issue,
+    output wire               may_compare,
+    // Whether a frame of the row's message has come.
+    input  wire               fresh,
+    // One cycle behind the issue.
+    output reg                starts_data,
+    output reg                starts_sync,
+    output reg  [7:0]         sent_message,
+    output reg  [8:0]         sent_words,
+    // Two cycles behind the issue of a `branch` that compares.
+    input  wire [31:0]        left_value,
+    input  wire [31:0]        right_value,
 
     // For so many cycles from now on no instruction is issued.
-    output wire [31:0] idle_cycles,
+    output wire [31:0]        idle_cycles,
 
     // Counted. A `sync slave` that gives up may be followed, in the same cycle, by one that gives
     // up at its issue.
-    output reg         counts_timeout,
-    output reg         counts_no_wait,
-    output reg         counts_overrun,
-    output wire        counts_trap,
-    output wire        stopped,
+    output reg                counts_timeout,
+    output reg                counts_no_wait,
+    output reg                counts_overrun,
+    output reg                counts_trap,
+    output wire               stopped,
 
     // For those who watch: a fetch; then what was issued a cycle ago, and what came of it.
-    output wire        trace_fetch,
-    output reg         trace_issue,
-    output reg  [12:0] trace_address,
-    output wire [3:0]  trace_trap,
-    output reg  [2:0]  trace_outcome,
-    output wire        trace_branch,
-    output wire        trace_taken,
-    output wire        trace_synchronised
+    output wire               trace_fetch,
+    output reg                trace_issue,
+    output reg  [12:0]        trace_address,
+    output reg  [3:0]         trace_trap,
+    output reg  [2:0]         trace_outcome,
+    output wire               trace_branch,
+    output wire               trace_taken,
+    output wire               trace_synchronised
 );
     localparam READY = 3'd0, WAITING = 3'd1, HALTING = 3'd2, LISTENING = 3'd3, ANNOUNCING = 3'd4,
         STOPPED = 3'd5;
 
     reg [2:0] state;
-    reg [12:0] pc;
-    // Of WAITING and LISTENING: cycles that are left, this one too.
-    reg [31:0] left;
     reg stalled;
 
+    // The row at the program counter, or that it is behind the program's end.
+    reg [`NC_ROW-1:0] row;
+    reg [12:0] pc;
+    reg past;
+    assign current = row;
+    wire is_create = row[`NC_ROW_CREATE] && !past;
+    wire is_send = row[`NC_ROW_SEND] && !past;
+    wire is_receive = row[`NC_ROW_RECEIVE] && !past;
+    wire is_future = row[`NC_ROW_FUTURE] && !past;
+    wire is_halt = row[`NC_ROW_HALT] && !past;
+    wire is_master = row[`NC_ROW_MASTER] && !past;
+    wire is_slave = row[`NC_ROW_SLAVE] && !past;
+    wire is_branch = row[`NC_ROW_BRANCH] && !past;
+    wire is_nop = row[`NC_ROW_NOP] && !past;
+    wire [31:0] immediate = row[`NC_ROW_IMMEDIATE];
+    wire [8:0] words = row[`NC_ROW_WORDS];
+    wire [7:0] id = row[`NC_ROW_ID];
+    wire [4:0] condition = row[`NC_ROW_CONDITION];
+
+    // Counts WAITING; in its last cycle `waited` is high.
+    reg [9:0] wait_left;
+    reg waited;
+    // Counts LISTENING likewise.
+    reg [31:0] listen_left;
+    reg listened;
+
+    // `countdown_over` says that it is 0.
     reg countdown_runs;
     reg [31:0] countdown;
-    reg [11:0] countdown_target;
+    reg countdown_over;
+    reg [`NC_ROW-1:0] future_row;
+    reg [12:0] future_next;
+    reg [11:0] future_address;
+    reg future_past;
 
     reg rx_fresh;
     reg sync_timeout;
@@ -102,49 +126,42 @@ module nc_core (
     reg created;
     reg [8:0] created_words;
 
-    wire [5:0] operation;
-    wire [11:0] address;
-    wire [7:0] id;
-    wire master, negated;
-    wire [4:0] condition;
-    wire [31:0] immediate;
-    wire [3:0] word_error;
-    nc_decode decode (
-        .word(word), .operation(operation), .address(address), .id(id), .master(master),
-        .negated(negated), .condition(condition), .immediate(immediate), .error(word_error)
-    );
-
     // What ends in this cycle, so that an instruction may be issued in it.
-    wire halt_ends = state == HALTING && countdown == 32'd0;
-    wire times_out = state == LISTENING && !strobe && left == 32'd1;
-    wire may_issue = state == READY || halt_ends || times_out;
-
-    wire is_end = pc >= program_length;
-    wire [3:0] fetch_error = is_end ? `NC_TRAP_END : word_error;
-    wire is_good = fetch_error == `NC_TRAP_NONE;
-    wire is_master = operation == `NC_SYNC && master;
-    wire is_slave = operation == `NC_SYNC && !master;
-    wire must_wait = is_good && ((operation == `NC_CREATE && has_data)
-        || ((operation == `NC_SEND || is_master) && !may_send));
-    wire issues = may_issue && !must_wait;
-    wire carries_out = issues && is_good;
+    wire halt_ends = state == HALTING && countdown_over;
+    wire times_out = state == LISTENING && !strobe && listened;
+    assign may_issue = state == READY || halt_ends || times_out;
+    assign may_compare = is_branch && condition[4]
+        && (state == READY || halt_ends || (state == LISTENING && listened));
 
     wire countdown_there = countdown_runs && !halt_ends;
-    wire halts = carries_out && operation == `NC_HALT;
-    wire halt_traps = halts && !countdown_there;
-    wire halt_overruns = halts && countdown_there && countdown == 32'd0;
-    wire replaces = carries_out && operation == `NC_FUTURE && countdown_there;
-    wire listens = carries_out && is_slave;
-    wire listens_in_vain = listens && !strobe && immediate == 32'd0;
+    reg [3:0] trap;
+    always @* begin
+        if (past) trap = `NC_TRAP_END;
+        else if (row[`NC_ROW_TRAP] != `NC_TRAP_NONE) trap = row[`NC_ROW_TRAP];
+        else if (is_halt && !countdown_there) trap = `NC_TRAP_NO_FUTURE;
+        else if (is_send && !created) trap = `NC_TRAP_NOTHING_CREATED;
+        else if (is_send && created_words != words) trap = `NC_TRAP_LENGTH;
+        else trap = `NC_TRAP_NONE;
+    end
+    wire is_right = trap == `NC_TRAP_NONE;
+    wire must_wait = (is_create && has_data) || ((is_send || is_master) && !may_send);
+    wire issues = may_issue && !must_wait;
+    wire carries_out = issues && is_right;
 
-    assign idle_cycles =
-        state == STOPPED ? 32'hffffffff : state == HALTING ? countdown : 32'd0;
+    wire halts = carries_out && is_halt;
+    wire halt_overruns = halts && countdown_over;
+    wire starts_countdown = carries_out && is_future;
+    wire replaces = starts_countdown && countdown_there;
+    wire listens = carries_out && is_slave;
+    wire listens_in_vain = listens && !strobe && row[`NC_ROW_ZERO];
+    wire branches = carries_out && is_branch;
+
     assign strobe_taken = strobe && (state == LISTENING || listens);
     assign begins_round = carries_out && is_master;
-
-    assign left_buffer = operation == `NC_RECEIVE ? immediate[7:0] : id;
-    assign right_buffer = immediate[15:8];
-    assign message = id;
+    assign does_create = carries_out && is_create;
+    assign does_receive = carries_out && is_receive;
+    assign stopped = state == STOPPED;
+    assign idle_cycles = stopped ? 32'hffffffff : state == HALTING ? countdown : 32'd0;
 
     // A guard that looks at no buffer and no counter, in the cycle of its issue.
     reg simple_guard;
@@ -162,87 +179,29 @@ module nc_core (
         endcase
     end
 
-    // The instruction that was issued a cycle ago.
-    reg issued;
-    reg [5:0] issued_operation;
-    reg [4:0] issued_condition;
-    reg [3:0] issued_id;
-    reg issued_negated;
-    reg [31:0] issued_immediate;
-    reg [11:0] issued_address;
-    reg issued_guard;
-    reg [3:0] issued_trap;
-
-    wire compares_words = issued_condition[4:3] == 2'b11;
-    assign compares = issued && issued_operation == `NC_BRANCH && issued_condition[4];
-    assign left_index = issued_immediate[31:24];
-    assign right_index = issued_immediate[7:0];
-
-    // Traps that tables show; of several the first in the definition's order.
-    reg [3:0] table_trap;
-    always @* begin
-        table_trap = `NC_TRAP_NONE;
-        case (issued_operation)
-            `NC_CREATE:
-                if (!left_known) table_trap = `NC_TRAP_BUFFER;
-            `NC_SEND:
-                if (!message_known) table_trap = `NC_TRAP_MESSAGE;
-                else if (!created) table_trap = `NC_TRAP_NOTHING_CREATED;
-                else if (created_words != message_words) table_trap = `NC_TRAP_LENGTH;
-            `NC_RECEIVE:
-                if (!message_known) table_trap = `NC_TRAP_MESSAGE;
-                else if (!left_known || !left_is_input) table_trap = `NC_TRAP_BUFFER;
-                else if (left_words != message_words) table_trap = `NC_TRAP_LENGTH;
-            `NC_BRANCH:
-                if (issued_condition == `NC_FRESH) begin
-                    if (!message_known) table_trap = `NC_TRAP_MESSAGE;
-                end else if (issued_condition[4]) begin
-                    if (!left_known) table_trap = `NC_TRAP_BUFFER;
-                    else if ({1'b0, left_index} >= left_words) table_trap = `NC_TRAP_INDEX;
-                    else if (compares_words && !right_known) table_trap = `NC_TRAP_BUFFER;
-                    else if (compares_words && {1'b0, right_index} >= right_words)
-                        table_trap = `NC_TRAP_INDEX;
-                end
-            default: ;
-        endcase
-    end
-    assign trace_trap = issued_trap != `NC_TRAP_NONE ? issued_trap : table_trap;
-    wire traps = issued && trace_trap != `NC_TRAP_NONE;
-    wire is_right = issued && trace_trap == `NC_TRAP_NONE;
-
-    assign does_create = is_right && issued_operation == `NC_CREATE;
-    assign does_receive = is_right && issued_operation == `NC_RECEIVE;
-    assign starts_data = is_right && issued_operation == `NC_SEND;
-    assign counts_trap = traps;
-    assign stopped = state == STOPPED;
-
-    // The counters of guards. A memory is not reset: a bit says which of them have counted.
+    // The counters of guards. Each has what it would count to next: 1 if it has not counted, which
+    // a bit says, as a memory is not reset.
     reg [31:0] counts [0:15];
     reg [15:0] counts_valid;
-    wire does_count = is_right && issued_operation == `NC_BRANCH && issued_condition == `NC_COUNT;
-    wire [31:0] count_before = counts_valid[issued_id] ? counts[issued_id] : 32'd0;
-    wire [32:0] count_now = {1'b0, count_before} + 33'd1;
-    wire count_is_true = count_now >= {1'b0, issued_immediate};
+    reg counts_now;
+    reg [31:0] count;
+    wire count_is_true = count >= immediate;
+    wire counts_guard = branches && condition == `NC_COUNT;
     always @(posedge clk) begin
-        if (does_count) counts[issued_id] <= count_is_true ? 32'd0 : count_now[31:0];
+        count <= counts_valid[id[3:0]] ? counts[id[3:0]] : 32'd1;
+        if (counts_now) counts[id[3:0]] <= count_is_true ? 32'd1 : count + 32'd1;
     end
 
-    // Two cycles behind the issue of a `branch`.
-    reg decides;
-    reg [2:0] decided_relation;
-    reg decided_compares;
-    reg decided_with_words;
-    reg decided_negated;
-    reg decided_guard;
-    reg [31:0] decided_immediate;
-    reg [11:0] decided_address;
-    wire [31:0] right_operand = decided_with_words ? right_value : decided_immediate;
+    // One and two cycles behind the issue of a `branch`, whose row is still there.
+    reg branched, decides;
+    reg guard, decided_guard;
+    wire [31:0] right_operand = condition[3] ? right_value : immediate;
     wire is_less = $signed(left_value) < $signed(right_operand);
     wire is_below = left_value < right_operand;
     wire is_equal = left_value == right_operand;
     reg relation_holds;
     always @* begin
-        case (decided_relation)
+        case (condition[2:0])
             `NC_EQUAL: relation_holds = is_equal;
             `NC_LESS: relation_holds = is_less;
             `NC_AT_MOST: relation_holds = is_less || is_equal;
@@ -250,114 +209,152 @@ module nc_core (
             default: relation_holds = is_below || is_equal;
         endcase
     end
-    wire takes_branch = (decided_compares ? relation_holds : decided_guard) ^ decided_negated;
+    wire takes_branch = (condition[4] ? relation_holds : decided_guard) ^ row[`NC_ROW_NEGATED];
     assign trace_branch = decides;
     assign trace_taken = takes_branch;
 
-    // Of a `receive` the cycles are known when its message is.
-    wire [31:0] waiting_left =
-        issued && issued_operation == `NC_RECEIVE
-            ? {23'd0, message_words} + `NC_COST_RECEIVE - 32'd1 : left;
+    // Rows that may be next. `next_pc` is the address of the one that a port gives in this cycle:
+    // the other port behind a jump.
+    reg [12:0] next_pc;
+    reg behind_jump;
+    reg [`NC_ROW-1:0] branch_row;
+    reg [12:0] branch_next;
+    reg branch_past;
+    reg starts_future;
+    wire [`NC_ROW-1:0] following = behind_jump ? target_row : next_row;
+    wire following_past = next_pc >= program_length;
+    wire [12:0] next_pc_plus = next_pc + 13'd1;
+    wire loads_future = halts;
+    wire loads_branch = decides && takes_branch;
+    wire loads_next = (state == WAITING && waited && !loads_branch)
+        || (carries_out && (is_nop || is_slave || is_master));
+    // In reset the first row is read, and with `primes` the second one.
+    assign next_address =
+        rst ? {11'd0, primes} : loads_next ? next_pc_plus[11:0] : next_pc[11:0];
+    assign target_address = state == WAITING ? branch_next[11:0]
+        : is_halt ? future_next[11:0] : row[`NC_ROW_ADDRESS];
+    wire [12:0] behind_address = {1'b0, row[`NC_ROW_ADDRESS]} + 13'd1;
+    wire address_past = {1'b0, row[`NC_ROW_ADDRESS]} >= program_length;
+
+    always @(posedge clk) begin
+        // What is asked for in the cycle of the issue is there in the next one.
+        branch_row <= target_row;
+        branch_next <= behind_address;
+        branch_past <= address_past;
+        if (starts_future) begin
+            future_row <= target_row;
+            future_past <= address_past;
+        end
+        if (starts_countdown) begin
+            future_next <= behind_address;
+            future_address <= row[`NC_ROW_ADDRESS];
+        end
+        if (rst) begin
+            row <= next_row;
+            pc <= 13'd0;
+            next_pc <= 13'd1;
+            past <= program_length == 13'd0;
+            behind_jump <= 1'b0;
+        end else begin
+            behind_jump <= loads_future || loads_branch;
+            if (loads_future) begin
+                row <= future_row;
+                past <= future_past;
+                pc <= {1'b0, future_address};
+                next_pc <= future_next;
+            end else if (loads_branch) begin
+                row <= branch_row;
+                past <= branch_past;
+                pc <= {1'b0, row[`NC_ROW_ADDRESS]};
+                next_pc <= branch_next;
+            end else if (loads_next) begin
+                row <= following;
+                past <= following_past;
+                pc <= next_pc;
+                next_pc <= next_pc_plus;
+            end
+        end
+    end
 
     reg [2:0] next_state;
-    reg [12:0] next_pc;
-    reg [31:0] next_left;
     always @* begin
         next_state = state;
-        next_pc = pc;
-        next_left = left;
         case (state)
-            WAITING: begin
-                next_left = waiting_left - 32'd1;
-                if (waiting_left == 32'd1) next_state = READY;
-                if (decides) next_pc = takes_branch ? {1'b0, decided_address} : pc + 13'd1;
-            end
-            LISTENING: begin
-                next_left = left - 32'd1;
-                if (strobe) next_state = READY;
-            end
+            WAITING: if (waited) next_state = READY;
+            LISTENING: if (strobe) next_state = READY;
             ANNOUNCING: if (ethertype_sent) next_state = READY;
             default: ;
         endcase
         if (may_issue) next_state = READY;
-        if (carries_out) begin
-            next_pc = pc + 13'd1;
-            case (operation)
-                `NC_CREATE: begin
-                    next_state = WAITING;
-                    next_left = `NC_COST_CREATE - 32'd1;
-                end
-                `NC_SEND: begin
-                    next_state = WAITING;
-                    next_left = `NC_COST_SEND - 32'd1;
-                end
-                `NC_FUTURE: begin
-                    next_state = WAITING;
-                    next_left = `NC_COST_FUTURE - 32'd1;
-                end
-                `NC_RECEIVE: next_state = WAITING;
-                `NC_BRANCH: begin
-                    next_pc = pc;
-                    next_state = WAITING;
-                    next_left = `NC_COST_BRANCH - 32'd1;
-                end
-                `NC_HALT: begin
-                    next_pc = {1'b0, countdown_target};
-                    if (countdown != 32'd0) next_state = HALTING;
-                end
-                `NC_SYNC: begin
-                    next_left = immediate;
-                    if (master) next_state = ANNOUNCING;
-                    else if (!strobe && immediate != 32'd0) next_state = LISTENING;
-                end
-                default: ;
-            endcase
+        if (issues) begin
+            if (!is_right) next_state = STOPPED;
+            else if (is_halt) next_state = countdown_over ? READY : HALTING;
+            else if (is_master) next_state = ANNOUNCING;
+            else if (is_slave) next_state = strobe || row[`NC_ROW_ZERO] ? READY : LISTENING;
+            else if (!is_nop) next_state = WAITING;
         end
-        if (issues && (!is_good || halt_traps) || traps) next_state = STOPPED;
     end
-    // In reset the first word is fetched already.
-    assign program_address = rst ? 12'd0 : next_pc[11:0];
 
     assign trace_fetch = may_issue && !stalled;
     assign trace_synchronised = strobe_taken;
 
+    // Cycles of WAITING: what the instruction costs, but that of its issue.
+    wire [9:0] wait_cycles = is_receive ? {1'b0, words} + `NC_COST_RECEIVE - 10'd1
+        : is_branch ? `NC_COST_BRANCH - 10'd1
+        : is_create ? `NC_COST_CREATE - 10'd1
+        : is_send ? `NC_COST_SEND - 10'd1 : `NC_COST_FUTURE - 10'd1;
+
     always @(posedge clk) begin
+        if (may_issue) begin
+            wait_left <= wait_cycles;
+            waited <= wait_cycles == 10'd1;
+            listen_left <= immediate;
+            listened <= row[`NC_ROW_ONE];
+        end else begin
+            wait_left <= wait_left - 10'd1;
+            waited <= wait_left == 10'd2;
+            listen_left <= listen_left - 32'd1;
+            listened <= listen_left == 32'd2;
+        end
         if (rst) begin
             state <= READY;
-            pc <= 13'd0;
-            left <= 32'd0;
             stalled <= 1'b0;
             countdown_runs <= 1'b0;
             countdown <= 32'd0;
+            countdown_over <= 1'b1;
             rx_fresh <= 1'b0;
             sync_timeout <= 1'b0;
             overrun <= 1'b0;
             created <= 1'b0;
             counts_valid <= 16'd0;
-            issued <= 1'b0;
+            counts_now <= 1'b0;
+            branched <= 1'b0;
             decides <= 1'b0;
+            starts_future <= 1'b0;
+            starts_data <= 1'b0;
             starts_sync <= 1'b0;
             trace_issue <= 1'b0;
             counts_timeout <= 1'b0;
             counts_no_wait <= 1'b0;
             counts_overrun <= 1'b0;
+            counts_trap <= 1'b0;
         end else begin
             state <= next_state;
-            pc <= next_pc;
-            left <= next_left;
             stalled <= may_issue && must_wait;
 
-            if (carries_out && operation == `NC_FUTURE) begin
+            if (starts_countdown) begin
                 countdown_runs <= 1'b1;
-                countdown <= immediate == 32'd0 ? 32'd0 : immediate - 32'd1;
+                countdown <= row[`NC_ROW_ZERO] ? 32'd0 : immediate - 32'd1;
+                countdown_over <= row[`NC_ROW_ZERO] || row[`NC_ROW_ONE];
             end else begin
                 if (halt_ends || halt_overruns) countdown_runs <= 1'b0;
-                if (countdown != 32'd0) countdown <= countdown - 32'd1;
+                if (!countdown_over) countdown <= countdown - 32'd1;
+                countdown_over <= countdown[31:1] == 31'd0;
             end
+            starts_future <= starts_countdown;
 
             if (halt_overruns || replaces) overrun <= 1'b1;
-            else if (carries_out && operation == `NC_BRANCH && condition == `NC_OVERRUN)
-                overrun <= 1'b0;
+            else if (branches && condition == `NC_OVERRUN) overrun <= 1'b0;
             counts_overrun <= halt_overruns || replaces;
 
             if (strobe_taken) sync_timeout <= 1'b0;
@@ -366,37 +363,27 @@ module nc_core (
             counts_no_wait <= listens_in_vain;
 
             if (does_create) created <= 1'b1;
-            else if (starts_data) created <= 1'b0;
-            if (does_receive) rx_fresh <= issued_fresh;
-            if (does_count) counts_valid[issued_id] <= 1'b1;
+            else if (carries_out && is_send) created <= 1'b0;
+            if (does_receive) rx_fresh <= fresh;
+            counts_now <= counts_guard;
+            if (counts_guard) counts_valid[id[3:0]] <= 1'b1;
 
-            issued <= issues;
-            decides <= is_right && issued_operation == `NC_BRANCH;
+            branched <= branches;
+            decides <= branched;
+            starts_data <= carries_out && is_send;
             starts_sync <= begins_round;
             trace_issue <= issues;
+            counts_trap <= issues && !is_right;
         end
         // What is behind these needs no reset: what says that they count has one.
-        if (carries_out && operation == `NC_FUTURE) countdown_target <= address;
-        if (does_create) created_words <= left_words;
-        issued_operation <= operation;
-        issued_condition <= condition;
-        issued_id <= id[3:0];
-        issued_message <= id;
-        issued_negated <= negated;
-        issued_immediate <= immediate;
-        issued_address <= address;
-        issued_guard <= simple_guard;
-        issued_fresh <= fresh;
-        issued_trap <= is_good ? (halt_traps ? `NC_TRAP_NO_FUTURE : `NC_TRAP_NONE) : fetch_error;
+        if (does_create) created_words <= words;
+        guard <= simple_guard;
+        decided_guard <= condition == `NC_COUNT ? count_is_true : guard;
+        sent_message <= id;
+        sent_words <= words;
         trace_address <= pc;
+        trace_trap <= trap;
         trace_outcome <= {listens && strobe, halt_overruns, replaces};
-        decided_relation <= issued_condition[2:0];
-        decided_compares <= issued_condition[4];
-        decided_with_words <= compares_words;
-        decided_negated <= issued_negated;
-        decided_guard <= issued_condition == `NC_COUNT ? count_is_true : issued_guard;
-        decided_immediate <= {{8{issued_immediate[23]}}, issued_immediate[23:0]};
-        decided_address <= issued_address;
     end
 endmodule
 

@@ -10,6 +10,7 @@
 // octet. No octet that comes stops the receiver: each burst ends by itself.
 `default_nettype none
 `include "nc_table.vh"
+`include "nc_row.vh"
 
 module nc_receiver #(
     parameter ADDRESS = 12,
@@ -21,7 +22,7 @@ module nc_receiver #(
     // Before the start: rows of the table of messages, {known, words, address of the first}.
     input  wire        load_row,
     input  wire [7:0]  load_message,
-    input  wire [ADDRESS+9:0] load_value,
+    input  wire [21:0] load_value,
 
     // Of rx_frame: see there.
     input  wire        octet_valid,
@@ -43,20 +44,20 @@ module nc_receiver #(
     // A frame that begins a round has come.
     output wire        strobe,
 
-    // The core's. What a message is is there one cycle behind its identifier.
-    input  wire [7:0]  message,
-    output wire        message_known,
-    output wire [8:0]  message_words,
-    output wire        fresh,
+    // The core's row, and that a `receive` of it is issued in this cycle.
+    // What of a row is for others is not used.
+    // verilator lint_off UNUSEDSIGNAL
+    input  wire [`NC_ROW-1:0] current,
+    // verilator lint_on UNUSEDSIGNAL
+    input  wire        may_issue,
     input  wire        does_receive,
-    input  wire        issued_fresh,
-    input  wire [7:0]  issued_message,
+    output wire        fresh,
 
     // The copy.
     output wire        copy_begins,
     output reg         copies,
     output wire        copy_ends,
-    output wire [31:0] copied_word,
+    output reg  [31:0] copied_word,
 
     // Counted, in the cycle in which the frame is complete or would have been.
     output reg         counts_received,
@@ -73,31 +74,28 @@ module nc_receiver #(
     output wire        trace_stored,
     output wire        trace_stored_last
 );
-    localparam ROW = 10 + ADDRESS;
     localparam [11:0] SHORTEST = 12'd64, LONGEST = 12'd1522;
     localparam [3:0] VERDICT_NONE = 4'd0, STORED = 4'd1, UNKNOWN = 4'd2, WRONG_LENGTH = 4'd3,
         DAMAGED = 4'd4, MALFORMED = 4'd5, RUNT = 4'd6, LONG = 4'd7, OTHER = 4'd8;
-    // eof is one cycle late; the counters' registers are the last one.
-    localparam DELAY = `NC_RECEIVE_STORE - 2;
+    // eof is one cycle late, and so is the verdict; the registers of banks are the last one.
+    localparam DELAY = `NC_RECEIVE_STORE - 3;
+    localparam [ADDRESS-1:0] ONE = 1, HALF = 1 << (ADDRESS - 1);
 
-    wire is_group = destination == `NC_GROUP;
+    reg is_group;
+    always @(posedge clk) is_group <= destination == `NC_GROUP;
     assign strobe = type_strobe && is_group && ethertype == `NC_ETHERTYPE_ROUND;
 
-    // The row of the message that `receive` names, and of the one that comes.
-    wire [ROW-1:0] named_row, coming_row;
+    // The row of the message that comes.
+    wire [21:0] coming_read;
+    reg [21:0] coming_row;
     reg [7:0] coming;
-    nc_memory #(.WIDTH(ROW), .ADDRESS(8)) named_table (
+    nc_memory #(.WIDTH(22), .ADDRESS(8)) table_of_messages (
         .clk(clk), .write(load_row), .write_address(load_message), .write_data(load_value),
-        .read_address(message), .read_data(named_row)
+        .read_address(coming), .read_data(coming_read)
     );
-    nc_memory #(.WIDTH(ROW), .ADDRESS(8)) coming_table (
-        .clk(clk), .write(load_row), .write_address(load_message), .write_data(load_value),
-        .read_address(coming), .read_data(coming_row)
-    );
-    assign message_known = named_row[ROW-1];
-    assign message_words = named_row[ROW-2 -: 9];
-    wire coming_known = coming_row[ROW-1];
-    wire [8:0] coming_words = coming_row[ROW-2 -: 9];
+    always @(posedge clk) coming_row <= coming_read;
+    wire coming_known = coming_row[21];
+    wire [8:0] coming_words = coming_row[20:12];
 
     // The header behind the EtherType, and words behind it.
     wire [11:0] header_at = has_tag ? 12'd18 : 12'd14;
@@ -107,22 +105,20 @@ module nc_receiver #(
     reg header_wrong;
     reg [15:0] coming_length;
     reg [23:0] collected;
-    reg banks_seen;
+    reg hidden_bank;
     // The complete bank of each message.
     reg [255:0] banks;
     reg [255:0] fresh_bits;
 
     wire in_payload = octet_valid && (is_data || is_round) && index >= header_at;
-    wire [9:0] word_number = place[11:2] - 10'd1;
-    wire fits = coming_known && coming_length == {7'd0, coming_words};
+    // Words that are still to come; the place of the next one.
+    reg fits;
+    reg [8:0] to_come;
+    reg [ADDRESS-1:0] store_address;
     wire stores = in_payload && is_data && place >= 12'd4 && place[1:0] == 2'd3 && fits
-        && word_number < {1'b0, coming_words};
-    wire [ADDRESS-1:0] bank_shift =
-        BANKS == 2 && !banks_seen ? {{(ADDRESS - 9){1'b0}}, coming_words} : {ADDRESS{1'b0}};
-    wire [ADDRESS-1:0] store_address =
-        coming_row[ADDRESS-1:0] + bank_shift + {{(ADDRESS - 10){1'b0}}, word_number};
+        && to_come != 9'd0;
     assign trace_stored = stores;
-    assign trace_stored_last = stores && word_number + 10'd1 == {1'b0, coming_words};
+    assign trace_stored_last = stores && to_come == 9'd1;
 
     always @(posedge clk) begin
         // A frame that began before the start is none.
@@ -136,6 +132,14 @@ module nc_receiver #(
             is_data <= is_group && ethertype == `NC_ETHERTYPE_DATA;
             is_round <= is_group && ethertype == `NC_ETHERTYPE_ROUND;
         end
+        fits <= coming_known && coming_length == {7'd0, coming_words};
+        if (in_payload && place == 12'd5) begin
+            to_come <= coming_words;
+            store_address <= coming_row[ADDRESS-1:0] ^ (hidden_bank ? HALF : {ADDRESS{1'b0}});
+        end else if (stores) begin
+            to_come <= to_come - 9'd1;
+            store_address <= store_address + ONE;
+        end
         if (in_payload) begin
             if (place != 12'd4095) place <= place + 12'd1;
             collected <= {collected[15:0], octet};
@@ -148,7 +152,7 @@ module nc_receiver #(
                 12'd2: coming_length[15:8] <= octet;
                 12'd3: begin
                     coming_length[7:0] <= octet;
-                    banks_seen <= banks[coming];
+                    hidden_bank <= BANKS == 2 && !banks[coming];
                 end
                 default: ;
             endcase
@@ -162,7 +166,8 @@ module nc_receiver #(
     wire is_malformed = header_wrong || length_wrong || payload_end > {2'd0, length};
     reg [3:0] verdict;
     always @* begin
-        if (er_seen || !fcs_ok) verdict = DAMAGED;
+        if (!eof) verdict = VERDICT_NONE;
+        else if (er_seen || !fcs_ok) verdict = DAMAGED;
         else if (length < SHORTEST) verdict = RUNT;
         else if (length > LONGEST) verdict = LONG;
         else if (!is_data && !is_round) verdict = OTHER;
@@ -175,48 +180,37 @@ module nc_receiver #(
     assign is_other = verdict == OTHER && !is_round;
 
     // Several short bursts may be on their way to their instant, but one frame of data only.
+    reg [3:0] reached;
     reg [4*DELAY-1:0] delayed;
     reg [7:0] completed;
     wire [3:0] due = delayed[4*DELAY-1 -: 4];
     wire commits = due == STORED;
     always @(posedge clk) begin
-        if (rst) delayed <= {(4 * DELAY){1'b0}};
-        else delayed <= {delayed[4*DELAY-5:0], eof ? verdict : VERDICT_NONE};
-        if (eof && verdict == STORED) completed <= coming;
+        reached <= rst ? VERDICT_NONE : verdict;
+        delayed <= rst ? {(4 * DELAY){1'b0}} : {delayed[4*DELAY-5:0], reached};
+        if (reached == STORED) completed <= coming;
     end
 
-    // `receive` clears what was fresh at its issue, a cycle ago. A frame that was completed in the
-    // next cycle is another one.
-    reg committed;
-    reg [7:0] last_committed;
-    reg was_fresh, was_cleared;
-    wire clears = does_receive && issued_fresh;
+    // `receive` takes what has come by its issue. A frame that is complete in the next cycle is
+    // another one.
+    wire [7:0] id = current[`NC_ROW_ID];
+    wire [8:0] words = current[`NC_ROW_WORDS];
+    wire takes = does_receive && fresh;
+    assign fresh = fresh_bits[id];
     always @(posedge clk) begin
         if (rst) begin
             banks <= 256'd0;
             fresh_bits <= 256'd0;
-            committed <= 1'b0;
         end else begin
-            committed <= commits;
-            if (clears && !(committed && last_committed == issued_message))
-                fresh_bits[issued_message] <= 1'b0;
+            if (takes) fresh_bits[id] <= 1'b0;
             if (commits) begin
                 fresh_bits[completed] <= 1'b1;
                 if (BANKS == 2) banks[completed] <= !banks[completed];
             end
         end
-        last_committed <= completed;
-        was_fresh <= fresh_bits[completed];
-        was_cleared <= clears && issued_message == completed;
-    end
-    assign fresh = fresh_bits[message];
-
-    // Of the frame that was completed in this cycle: whether it replaced one.
-    wire overwrites = committed && was_fresh && !was_cleared
-        && !(clears && issued_message == last_committed);
-    always @(posedge clk) begin
         counts_received <= !rst && commits;
-        counts_overwritten <= !rst && overwrites;
+        counts_overwritten <=
+            !rst && commits && fresh_bits[completed] && !(takes && id == completed);
         counts_unknown <= !rst && due == UNKNOWN;
         counts_wrong_length <= !rst && due == WRONG_LENGTH;
         counts_damaged <= !rst && due == DAMAGED;
@@ -225,38 +219,34 @@ module nc_receiver #(
         counts_long <= !rst && due == LONG;
     end
 
-    // The copy: addresses from the second cycle behind the issue on, words from the third.
-    reg named_bank;
-    reg reading;
+    // The copy: addresses from the issue on, words two cycles later.
+    wire [ADDRESS-1:0] first = current[ADDRESS-1:0]
+        ^ (BANKS == 2 && banks[id] ? HALF : {ADDRESS{1'b0}});
+    reg presents, presented, last_presented, copy_last;
     reg [ADDRESS-1:0] copy_address;
     reg [8:0] copy_left;
-    reg copy_last;
-    assign copy_begins = clears;
+    wire [31:0] read_word;
+    assign copy_begins = takes;
     assign copy_ends = copies && copy_last;
     always @(posedge clk) begin
-        named_bank <= BANKS == 2 && banks[message];
-        if (rst) begin
-            reading <= 1'b0;
-            copies <= 1'b0;
+        presents <= !rst && (takes ? words != 9'd1 : presents && copy_left != 9'd1);
+        presented <= !rst && (takes || presents);
+        copies <= !rst && presented;
+        last_presented <= takes ? words == 9'd1 : copy_left == 9'd1;
+        copy_last <= last_presented;
+        copied_word <= read_word;
+        if (takes) begin
+            copy_address <= first + ONE;
+            copy_left <= words - 9'd1;
         end else begin
-            copies <= reading;
-            if (copy_begins) reading <= 1'b1;
-            else if (copy_left == 9'd1) reading <= 1'b0;
-        end
-        copy_last <= copy_left == 9'd1;
-        if (copy_begins) begin
-            copy_address <= named_row[ADDRESS-1:0]
-                + (named_bank ? {{(ADDRESS - 9){1'b0}}, message_words} : {ADDRESS{1'b0}});
-            copy_left <= message_words;
-        end else if (reading) begin
-            copy_address <= copy_address + {{(ADDRESS - 1){1'b0}}, 1'b1};
+            copy_address <= copy_address + ONE;
             copy_left <= copy_left - 9'd1;
         end
     end
-
     nc_memory #(.WIDTH(32), .ADDRESS(ADDRESS)) memory (
         .clk(clk), .write(stores), .write_address(store_address),
-        .write_data({collected, octet}), .read_address(copy_address), .read_data(copied_word)
+        .write_data({collected, octet}), .read_address(may_issue ? first : copy_address),
+        .read_data(read_word)
     );
 endmodule
 

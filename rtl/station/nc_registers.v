@@ -14,9 +14,12 @@
 //   00002n  counters, from 0: rounds begun, rounds seen, data sent, data received, unknown, wrong
 //           length, overwritten, damaged, syncs discarded, second masters, sync timeouts, overruns,
 //           traps, malformed, runts, too long, slips of the clocks, bad preambles, best effort sent
-//   1nnnnn  program: word n / 2, its high half if n is even. While it is stopped, as all below
-//   2000nn  table of buffers: input in bit 21, words in bits 20:12, address in 11:0
-//   3000nn  table of messages: known in bit 21, words in bits 20:12, address in 11:0
+//   1nnnnn  program: word n / 2, its high half if n is even, which is written first. It is resolved
+//           with the tables as they are: they are loaded before. While stopped, as all below
+//   2000nn  table of buffers: input in bit 21, words in bits 20:12, address in 11:0. A buffer that
+//           is no input takes as many words half the memory further, too
+//   3000nn  table of messages: known in bit 21, words in bits 20:12, address in 11:0, and as many
+//           words half the memory further
 //   40nnnn  memory of the buffers
 //   5bbnnn  words of buffer bb (bits 16:9) from 0 (bits 8:0): read, or write of what is not
 //           complete yet. While it runs, as below
@@ -37,15 +40,19 @@ module nc_registers (
     output reg  [31:0] read_data,
     output wire        ready,
 
+    // The program runs; it does in the next cycle.
     output reg         runs,
+    output reg         primes,
     output reg         has_tag,
     output reg  [47:0] source,
     output reg  [12:0] program_length,
     output reg  [8:0]  buffers,
     output reg  [15:0] flags,
 
-    output wire        load_program_high,
-    output wire        load_program_low,
+    // A word of the program is loaded, until it is done.
+    output wire        load_program,
+    output reg  [31:0] program_high,
+    input  wire        program_done,
     output wire        load_buffer_row,
     output wire        load_message_row,
     output wire        load_word,
@@ -72,10 +79,10 @@ module nc_registers (
 
     // A register answers in the second cycle; buffers when they can.
     reg done;
-    wire accesses = (write || read) && !done && !of_buffer;
+    wire accesses = (write || read) && !done && !of_buffer && !load_program;
     wire loads = accesses && write && !runs;
-    assign load_program_high = loads && region == 4'h1 && !address[0];
-    assign load_program_low = loads && region == 4'h1 && address[0];
+    wire of_program = region == 4'h1 && address[0] && !runs;
+    assign load_program = of_program && write;
     assign load_buffer_row = loads && region == 4'h2;
     assign load_message_row = loads && region == 4'h3;
     assign load_word = loads && region == 4'h4;
@@ -83,7 +90,7 @@ module nc_registers (
     assign writes_buffer = runs && write && region == 4'h5;
     assign commits_buffer = runs && write && region == 4'h6;
     // Nothing is there to answer while the program is stopped.
-    assign ready = of_buffer ? buffer_ready || !runs : done;
+    assign ready = of_buffer ? buffer_ready || !runs : load_program ? program_done : done;
 
     reg was_refused;
     reg [3:0] last_trap;
@@ -91,7 +98,8 @@ module nc_registers (
     reg [31:0] counters [0:COUNTERS-1];
     wire is_register = address[23:8] == 16'd0;
     wire writes_register = accesses && write && is_register;
-    wire starts = writes_register && address[7:0] == 8'h02 && write_data[0] && !runs;
+    wire is_control = address[7:0] == 8'h02;
+    wire starts = writes_register && is_control && write_data[0] && !runs;
 
     // Counters are registers, not a memory: many may count in one cycle.
     integer i;
@@ -130,6 +138,7 @@ module nc_registers (
         if (rst) begin
             done <= 1'b0;
             runs <= 1'b0;
+            primes <= 1'b0;
             has_tag <= 1'b0;
             source <= 48'd0;
             program_length <= 13'd0;
@@ -140,9 +149,12 @@ module nc_registers (
             last_trap_address <= 13'd0;
         end else begin
             done <= accesses;
+            primes <= starts;
+            if (primes) runs <= 1'b1;
+            if (loads && region == 4'h1) program_high <= write_data;
             if (writes_register) begin
                 case (address[7:0])
-                    8'h02: runs <= write_data[0];
+                    8'h02: if (!write_data[0]) runs <= 1'b0;
                     8'h08: flags <= write_data[15:0];
                     8'h09: was_refused <= 1'b0;
                     default: ;

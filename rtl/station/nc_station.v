@@ -4,6 +4,7 @@
 // RECEIVE_PAD cycles are added to the way in, which makes up for a slower MAC's.
 `default_nettype none
 `include "nc_table.vh"
+`include "nc_row.vh"
 
 module nc_station #(
     // Words of the data buffers, and of the receive buffers: 2 to the power of this.
@@ -67,40 +68,70 @@ module nc_station #(
     always @(posedge clk) link_synchronised <= {link_synchronised[0], link_status};
     wire link_up = link_synchronised[1];
 
-    wire runs, has_tag;
+    wire runs, primes, has_tag;
     wire [47:0] own_address;
     wire [12:0] program_length;
     wire [8:0] buffers;
     wire [15:0] flags;
-    wire load_program_high, load_program_low, load_buffer_row, load_message_row, load_word;
+    wire load_program, load_buffer_row, load_message_row, load_word, resolved;
+    wire [31:0] program_high;
     wire reads_buffer, writes_buffer, commits_buffer, buffer_ready, buffer_refused;
     wire [31:0] buffer_value;
     wire stopped, counts_trap;
     wire [18:0] counts;
+    wire counts_no_wait;
     nc_registers registers (
         .clk(clk), .rst(rst), .address(bus_address), .write_data(bus_write_data),
         .write(bus_write), .read(bus_read), .read_data(bus_read_data), .ready(bus_ready),
-        .runs(runs), .has_tag(has_tag), .source(own_address), .program_length(program_length),
-        .buffers(buffers), .flags(flags), .load_program_high(load_program_high),
-        .load_program_low(load_program_low), .load_buffer_row(load_buffer_row),
-        .load_message_row(load_message_row), .load_word(load_word), .reads_buffer(reads_buffer),
-        .writes_buffer(writes_buffer), .commits_buffer(commits_buffer),
-        .buffer_ready(buffer_ready), .buffer_refused(buffer_refused), .buffer_value(buffer_value),
-        .link_up(link_up), .stopped(stopped), .trap(trace_trap), .trap_address(trace_address),
+        .runs(runs), .primes(primes), .has_tag(has_tag), .source(own_address),
+        .program_length(program_length), .buffers(buffers), .flags(flags),
+        .load_program(load_program), .program_high(program_high), .program_done(resolved),
+        .load_buffer_row(load_buffer_row), .load_message_row(load_message_row),
+        .load_word(load_word), .reads_buffer(reads_buffer), .writes_buffer(writes_buffer),
+        .commits_buffer(commits_buffer), .buffer_ready(buffer_ready),
+        .buffer_refused(buffer_refused), .buffer_value(buffer_value), .link_up(link_up),
+        .stopped(stopped), .trap(trace_trap), .trap_address(trace_address),
         .counts_trap(counts_trap), .counts(counts), .counts_no_wait(counts_no_wait)
     );
     wire core_rst = rst || !runs;
     assign trace_runs = runs;
 
-    wire [11:0] program_address;
-    wire [63:0] word;
-    nc_memory #(.WIDTH(32), .ADDRESS(12)) program_high (
-        .clk(clk), .write(load_program_high), .write_address(bus_address[12:1]),
-        .write_data(bus_write_data), .read_address(program_address), .read_data(word[63:32])
+    // What identifiers mean: asked for while a program is loaded, and by the application.
+    wire [7:0] resolved_buffer, resolved_message;
+    wire [7:0] wanted_buffer = bus_address[20] ? bus_address[16:9] : bus_address[7:0];
+    wire [7:0] asked_buffer = load_program ? resolved_buffer : wanted_buffer;
+    wire [21:0] buffer_read, message_read;
+    reg [21:0] buffer_row, message_row;
+    reg buffer_asked, buffer_known;
+    nc_memory #(.WIDTH(22), .ADDRESS(8)) table_of_buffers (
+        .clk(clk), .write(load_buffer_row), .write_address(bus_address[7:0]),
+        .write_data(bus_write_data[21:0]), .read_address(asked_buffer), .read_data(buffer_read)
     );
-    nc_memory #(.WIDTH(32), .ADDRESS(12)) program_low (
-        .clk(clk), .write(load_program_low), .write_address(bus_address[12:1]),
-        .write_data(bus_write_data), .read_address(program_address), .read_data(word[31:0])
+    nc_memory #(.WIDTH(22), .ADDRESS(8)) table_of_messages (
+        .clk(clk), .write(load_message_row), .write_address(bus_address[7:0]),
+        .write_data(bus_write_data[21:0]), .read_address(resolved_message),
+        .read_data(message_read)
+    );
+    always @(posedge clk) begin
+        buffer_row <= buffer_read;
+        message_row <= message_read;
+        buffer_asked <= {1'b0, asked_buffer} < buffers;
+        buffer_known <= buffer_asked;
+    end
+    wire [`NC_ROW-1:0] resolved_row;
+    nc_resolve resolve (
+        .clk(clk), .rst(rst), .load(load_program), .word({program_high, bus_write_data}),
+        .done(resolved), .buffer(resolved_buffer), .buffer_known(buffer_known),
+        .buffer_row(buffer_row), .message(resolved_message), .message_row(message_row),
+        .row(resolved_row)
+    );
+
+    wire [11:0] next_address, target_address;
+    wire [`NC_ROW-1:0] next_row, target_row;
+    nc_program instructions (
+        .clk(clk), .write(resolved), .write_address(bus_address[12:1]),
+        .write_row(resolved_row), .next_address(next_address), .next_row(next_row),
+        .target_address(target_address), .target_row(target_row)
     );
 
     // The way in.
@@ -130,33 +161,34 @@ module nc_station #(
     );
 
     wire strobe, strobe_taken, begins_round;
-    wire [7:0] left_buffer, right_buffer, message, issued_message, left_index, right_index;
-    wire left_known, left_is_input, right_known, message_known;
-    wire [8:0] left_words, right_words, message_words;
-    wire fresh, issued_fresh, does_create, does_receive, starts_data, starts_sync, compares;
-    wire [31:0] left_value, right_value;
+    wire [`NC_ROW-1:0] current;
+    wire may_issue, may_compare, does_create, does_receive, fresh, starts_data, starts_sync;
+    wire [7:0] sent_message;
+    wire [8:0] sent_words;
+    wire [31:0] left_value, right_value, idle_cycles;
     wire has_data, may_send, transmitting, ethertype_sent;
-    wire counts_timeout, counts_no_wait, counts_overrun;
+    wire counts_timeout, counts_overrun;
     nc_core core (
-        .clk(clk), .rst(core_rst), .program_address(program_address), .word(word),
+        .clk(clk), .rst(core_rst), .primes(primes), .next_address(next_address),
+        .next_row(next_row), .target_address(target_address), .target_row(target_row),
         .program_length(program_length), .flags(flags), .link_up(link_up), .strobe(strobe),
         .strobe_taken(strobe_taken), .begins_round(begins_round), .has_data(has_data),
         .may_send(may_send), .transmitting(transmitting), .ethertype_sent(ethertype_sent),
-        .left_buffer(left_buffer), .right_buffer(right_buffer), .message(message),
-        .left_known(left_known), .left_is_input(left_is_input), .left_words(left_words),
-        .right_known(right_known), .right_words(right_words), .message_known(message_known),
-        .message_words(message_words), .fresh(fresh), .does_create(does_create),
-        .does_receive(does_receive), .starts_data(starts_data), .starts_sync(starts_sync),
-        .issued_message(issued_message), .issued_fresh(issued_fresh), .left_index(left_index),
-        .right_index(right_index), .compares(compares), .left_value(left_value),
-        .right_value(right_value), .idle_cycles(idle_cycles), .counts_timeout(counts_timeout),
+        .current(current), .does_create(does_create), .does_receive(does_receive),
+        .may_issue(may_issue), .may_compare(may_compare), .fresh(fresh),
+        .starts_data(starts_data), .starts_sync(starts_sync), .sent_message(sent_message),
+        .sent_words(sent_words), .left_value(left_value), .right_value(right_value),
+        .idle_cycles(idle_cycles), .counts_timeout(counts_timeout),
         .counts_no_wait(counts_no_wait), .counts_overrun(counts_overrun),
-        .counts_trap(counts_trap), .stopped(stopped),
-        .trace_fetch(trace_fetch), .trace_issue(trace_issue), .trace_address(trace_address),
-        .trace_trap(trace_trap), .trace_outcome(trace_outcome), .trace_branch(trace_branch),
-        .trace_taken(trace_taken), .trace_synchronised(trace_synchronised)
+        .counts_trap(counts_trap), .stopped(stopped), .trace_fetch(trace_fetch),
+        .trace_issue(trace_issue), .trace_address(trace_address), .trace_trap(trace_trap),
+        .trace_outcome(trace_outcome), .trace_branch(trace_branch), .trace_taken(trace_taken),
+        .trace_synchronised(trace_synchronised)
     );
-    assign trace_receive = does_receive && issued_fresh;
+    wire copy_begins;
+    reg copy_began;
+    always @(posedge clk) copy_began <= copy_begins;
+    assign trace_receive = copy_began;
     assign trace_strobe = strobe;
     assign trace_refused = buffer_refused;
 
@@ -171,25 +203,23 @@ module nc_station #(
     reg [31:0] begun_round;
     always @(posedge clk) begun_round <= round;
 
-    wire copies, copy_begins, copy_ends;
+    wire copies, copy_ends;
     wire [31:0] copied_word;
     wire counts_received, counts_overwritten, counts_unknown, counts_wrong_length, counts_damaged;
     wire counts_malformed, counts_runt, counts_long, is_other;
     nc_receiver #(.ADDRESS(ADDRESS), .BANKS(BANKS)) receiver (
         .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(bus_address[7:0]),
-        .load_value(bus_write_data[ADDRESS+9:0]), .octet_valid(octet_valid),
-        .octet(octet), .index(index), .destination(destination),
-        .has_tag(frame_has_tag), .type_strobe(type_strobe),
-        .ethertype(ethertype), .sof(sof), .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen),
-        .length(frame_length), .is_other(is_other), .strobe(strobe), .message(message),
-        .message_known(message_known),
-        .message_words(message_words), .fresh(fresh), .does_receive(does_receive),
-        .issued_fresh(issued_fresh), .issued_message(issued_message), .copy_begins(copy_begins),
-        .copies(copies), .copy_ends(copy_ends), .copied_word(copied_word),
-        .counts_received(counts_received), .counts_overwritten(counts_overwritten),
-        .counts_unknown(counts_unknown), .counts_wrong_length(counts_wrong_length),
-        .counts_damaged(counts_damaged), .counts_malformed(counts_malformed),
-        .counts_runt(counts_runt), .counts_long(counts_long), .trace_stored(trace_stored),
+        .load_value(bus_write_data[21:0]), .octet_valid(octet_valid), .octet(octet),
+        .index(index), .destination(destination), .has_tag(frame_has_tag),
+        .type_strobe(type_strobe), .ethertype(ethertype), .sof(sof), .eof(eof),
+        .fcs_ok(fcs_ok), .er_seen(er_seen), .length(frame_length), .is_other(is_other),
+        .strobe(strobe), .current(current), .may_issue(may_issue), .does_receive(does_receive),
+        .fresh(fresh), .copy_begins(copy_begins), .copies(copies), .copy_ends(copy_ends),
+        .copied_word(copied_word), .counts_received(counts_received),
+        .counts_overwritten(counts_overwritten), .counts_unknown(counts_unknown),
+        .counts_wrong_length(counts_wrong_length), .counts_damaged(counts_damaged),
+        .counts_malformed(counts_malformed), .counts_runt(counts_runt),
+        .counts_long(counts_long), .trace_stored(trace_stored),
         .trace_stored_last(trace_stored_last)
     );
 
@@ -201,7 +231,6 @@ module nc_station #(
     wire best_there, best_sent;
     wire [10:0] best_length, best_index;
     wire [7:0] best_octet;
-    wire [31:0] idle_cycles;
     nc_best_effort best_effort (
         .clk(clk), .rst(core_rst), .valid(best_tx_valid), .ready(best_tx_ready),
         .octet(best_tx_octet), .last(best_tx_last), .there(best_there), .length(best_length),
@@ -211,25 +240,22 @@ module nc_station #(
     wire [8:0] word_index;
     wire [31:0] send_word;
     nc_buffers #(.ADDRESS(ADDRESS)) data (
-        .clk(clk), .rst(core_rst), .load_row(load_buffer_row), .load_buffer(bus_address[7:0]),
-        .load_word(load_word), .load_address(bus_address[ADDRESS-1:0]),
-        .load_value(bus_write_data), .buffers(buffers), .left_buffer(left_buffer),
-        .right_buffer(right_buffer), .left_known(left_known), .left_is_input(left_is_input),
-        .left_words(left_words), .right_known(right_known), .right_words(right_words),
-        .does_create(does_create), .compares(compares), .left_index(left_index),
-        .right_index(right_index), .left_value(left_value), .right_value(right_value),
-        .word_index(word_index), .word(send_word), .copy_begins(copy_begins), .copies(copies),
-        .copy_ends(copy_ends), .copied_word(copied_word), .reads(reads_buffer),
-        .writes(writes_buffer), .commits(commits_buffer),
-        .wanted_buffer(bus_address[20] ? bus_address[16:9] : bus_address[7:0]),
-        .wanted_index(bus_address[8:0]), .written_value(bus_write_data), .ready(buffer_ready),
+        .clk(clk), .rst(core_rst), .load_word(load_word),
+        .load_address(bus_address[ADDRESS-1:0]), .load_value(bus_write_data),
+        .current(current), .may_compare(may_compare), .does_create(does_create),
+        .left_value(left_value), .right_value(right_value), .word_index(word_index),
+        .word(send_word), .copy_begins(copy_begins), .copies(copies), .copy_ends(copy_ends),
+        .copied_word(copied_word), .reads(reads_buffer), .writes(writes_buffer),
+        .commits(commits_buffer), .wanted_buffer(wanted_buffer),
+        .wanted_index(bus_address[8:0]), .written_value(bus_write_data),
+        .wanted_known(buffer_known), .wanted_row(buffer_row), .ready(buffer_ready),
         .refused(buffer_refused), .committed(trace_committed), .read_value(buffer_value)
     );
 
     nc_transmitter transmitter (
         .clk(clk), .rst(core_rst), .source(own_address), .has_tag(has_tag),
-        .starts_data(starts_data), .starts_sync(starts_sync), .message(issued_message),
-        .words(message_words), .round(begun_round), .word_index(word_index), .word(send_word),
+        .starts_data(starts_data), .starts_sync(starts_sync), .message(sent_message),
+        .words(sent_words), .round(begun_round), .word_index(word_index), .word(send_word),
         .best_there(best_there), .best_length(best_length), .best_octet(best_octet),
         .idle_cycles(idle_cycles), .best_index(best_index), .best_sent(best_sent),
         .has_data(has_data), .may_send(may_send), .busy(transmitting),

@@ -20,11 +20,11 @@ module nc_transmitter (
     input  wire [8:0]  words,
     input  wire [31:0] round,
 
-    // The send buffer: the word of an index is there in the next cycle.
+    // The send buffer: the word of an index is there two cycles later.
     output wire [8:0]  word_index,
     input  wire [31:0] word,
 
-    // Best effort: the octet of an index is there in the next cycle. In `idle_cycles` from now on
+    // Best effort: the octet of an index is there two cycles later. In `idle_cycles` from now on
     // no instruction is issued.
     input  wire        best_there,
     input  wire [10:0] best_length,
@@ -68,8 +68,9 @@ module nc_transmitter (
 
     wire starts = starts_data || starts_sync;
     // With its preamble, check sequence and gap it is over before the next instruction.
-    wire [31:0] best_cycles = {21'd0, best_length} + 32'd28;
-    wire starts_best = best_there && !starts && !busy && idle_cycles > best_cycles;
+    reg [31:0] best_cycles;
+    reg best_known, best_fits;
+    wire starts_best = best_there && best_fits && !starts && !busy;
     assign best_sent = frame_ends && on_wire && is_best;
     wire [10:0] best_last = best_length - 11'd1;
     wire [4:0] header_last = (has_tag ? HEADER_OCTETS + TAG : HEADER_OCTETS) - 5'd1;
@@ -136,13 +137,13 @@ module nc_transmitter (
     wire [7:0] header_octet = header[8 * (21 - next_place[4:0]) +: 8];
 
     // A word's first octet comes from the memory, the others from what is left of it.
-    wire [8:0] next_index = next_place[10:2] + {8'd0, next_place[1:0] != 2'd0};
-    assign word_index = part == WORDS && next_part == WORDS ? next_index : 9'd0;
+    wire [10:0] place_ahead = next_place + 11'd2;
+    assign word_index = next_part == WORDS ? place_ahead[10:2] : 9'd0;
     wire [31:0] current = is_data ? word : frame_round;
     wire [7:0] word_octet = next_place[1:0] == 2'd0 ? current[31:24] : shifted[31:24];
 
-    // The octet behind the next one is asked for.
-    assign best_index = next_part == BEST ? next_place + 11'd1 : 11'd0;
+    assign best_index = next_part == BEST ? place_ahead
+        : {10'd0, next_part == PREAMBLE && next_place[2:0] == 3'd7};
 
     wire [31:0] crc_next;
     crc32 crc_step (.crc(crc), .octet(txd), .next(crc_next));
@@ -185,6 +186,10 @@ module nc_transmitter (
                 end
             end
         end
+        // Late by some cycles, which are counted, too. At first the length is still another's.
+        best_cycles <= {21'd0, best_length} + 32'd32;
+        best_known <= best_there;
+        best_fits <= !rst && best_there && best_known && idle_cycles > best_cycles;
         if (starts || starts_best) is_best <= starts_best;
         if (starts) begin
             is_data <= starts_data;

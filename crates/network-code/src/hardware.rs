@@ -57,7 +57,7 @@ pub fn header() -> String {
     ] {
         define(name, format!("6'd{}", instruction.encode() >> 58));
         // Of `receive` what it takes beside its words.
-        define(&format!("COST_{name}"), format!("32'd{}", issue_cycles(instruction, 0).0));
+        define(&format!("COST_{name}"), format!("10'd{}", issue_cycles(instruction, 0).0));
     }
     define("MASTER", format!("6'd{}", Instruction::SyncMaster.encode() >> 32 & 0x3f));
     let word = BufferWord { buffer, index: 0 };

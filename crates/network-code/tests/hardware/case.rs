@@ -4,7 +4,7 @@ use crate::generator::{Dice, program};
 use crate::pair::Recorder;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};
-use onbeat_runtime::network_code::program::{BufferRole, StationProgram};
+use onbeat_runtime::network_code::program::{Buffer, BufferRole, StationProgram};
 use onbeat_runtime::network_code::station::Station;
 use onbeat_runtime::network_code::timing::{Cycles, Medium};
 use onbeat_runtime::network_code::wire::{
@@ -14,8 +14,8 @@ use std::fmt;
 
 /// From the pins to the station's stream: `rtl/mac/elastic_fifo.v`, with clocks that are alike.
 const ELASTIC: u64 = 5;
-/// Words of each memory: `ADDRESS` of `rtl/station/nc_station.v`.
-const MEMORY: u32 = 1 << 12;
+/// Words of half of each memory: `ADDRESS` of `rtl/station/nc_station.v`.
+const HALF: u32 = 1 << 11;
 const START: u8 = 0xd5;
 const PREAMBLE: u8 = 0x55;
 
@@ -120,7 +120,7 @@ impl Case {
                 actions: Vec::new(),
             };
             // Few programs have so many long buffers.
-            if case.buffer_rows().1 > MEMORY || case.message_rows().1 > MEMORY {
+            if case.buffer_rows().1 > HALF || case.message_rows().1 > HALF {
                 continue;
             }
             case.plan(dice);
@@ -136,27 +136,26 @@ impl Case {
         }
     }
 
-    /// Rows of the table of buffers, and the words of their memory.
+    /// Rows of the table of buffers, and the words that they take of each half of the memory.
     pub(super) fn buffer_rows(&self) -> (Vec<u32>, u32) {
         let mut next = 0;
-        let row = |buffer: &onbeat_runtime::network_code::program::Buffer| {
+        let row = |buffer: &Buffer| {
             let (words, first) = (u32::from(buffer.words), next);
-            let is_input = buffer.role == BufferRole::Input;
-            next += if is_input { words } else { 2 * words };
-            u32::from(is_input) << 21 | words << 12 | first
+            next += words;
+            u32::from(buffer.role == BufferRole::Input) << 21 | words << 12 | first
         };
         let rows = self.program.buffers.iter().map(row).collect();
         (rows, next)
     }
 
-    /// Identifiers and rows of the messages, and the words of their memory.
+    /// Identifiers and rows of the messages, and the words that they take of each half.
     pub(super) fn message_rows(&self) -> (Vec<[u32; 2]>, u32) {
         let mut next = 0;
         let mut rows = Vec::new();
         for message in &self.program.messages {
             let words = u32::from(message.words);
             rows.push([u32::from(message.id.0), 1 << 21 | words << 12 | next]);
-            next += 2 * words;
+            next += words;
         }
         (rows, next)
     }
