@@ -56,6 +56,11 @@ module mac_table #(
 
     wire [3:0] waiting = request & ~answer;
     wire [1:0] next_port = waiting[0] ? 2'd0 : waiting[1] ? 2'd1 : waiting[2] ? 2'd2 : 2'd3;
+    wire [47:0] next_destination = waiting[0] ? destinations[47:0]
+        : waiting[1] ? destinations[95:48] : waiting[2] ? destinations[143:96]
+        : destinations[191:144];
+    wire [47:0] next_source = waiting[0] ? sources[47:0]
+        : waiting[1] ? sources[95:48] : waiting[2] ? sources[143:96] : sources[191:144];
     wire [1:0] lives = entry[51:50];
     wire found = lives != 2'd0 && entry[47:0] == destination && !destination[40] && !clearing;
     reg        known;
@@ -89,11 +94,11 @@ module mac_table #(
             end
             IDLE: begin
                 port <= next_port;
-                destination <= destinations[next_port * 48 +: 48];
-                source <= sources[next_port * 48 +: 48];
+                destination <= next_destination;
+                source <= next_source;
                 if (waiting != 4'd0) begin
                     state <= READ;
-                    read_address <= hash(destinations[next_port * 48 +: 48]);
+                    read_address <= hash(next_destination);
                 end else if (clearing) begin
                     state <= CLEAR;
                 end else if (age_due) begin

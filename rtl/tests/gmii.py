@@ -16,6 +16,11 @@ def with_fcs(octets):
     return bytes(octets) + zlib.crc32(octets).to_bytes(4, "little")
 
 
+def is_good(octets):
+    """Whether the check sequence at the end is right."""
+    return len(octets) >= 4 and with_fcs(octets[:-4]) == octets
+
+
 def frame(destination, source, ethertype, payload, tag=None, padded=True):
     """An Ethernet frame behind its SFD. `tag` is the 16 bits behind 0x8100."""
     head = destination + source

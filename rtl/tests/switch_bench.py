@@ -26,16 +26,20 @@ def is_real_time(octets):
 class Sent:
     """A frame that was put on a wire: its octets behind the SFD, and the cycle of its SFD."""
 
-    def __init__(self, octets, sfd=None):
-        self.octets = octets
-        self.sfd = sfd
+    def __init__(self, port, octets, errors):
+        self.port = port
+        self.octets = bytes(octets)
+        self.errors = sorted(errors)
+        self.sfd = None
+        self.sfd_ps = None
 
 
 class Burst:
     """What left a port between two cycles without TX_EN."""
 
-    def __init__(self, start):
+    def __init__(self, start, start_ps):
         self.start = start
+        self.start_ps = start_ps
         self.octets = bytearray()
         self.errors = []
 
@@ -54,7 +58,10 @@ class Burst:
 
     @property
     def has_preamble(self):
-        return self.octets[:8] == burst(b"")[: len(self.octets)]
+        begin = self.octets[:8]
+        if self.errors == [len(begin) - 1]:
+            begin = begin[:-1]  # aborted there
+        return begin == burst(b"")[: len(begin)]
 
 
 class Bench:
@@ -71,9 +78,9 @@ class Bench:
         self.wires = [deque() for _ in range(PORTS)]
         self.sources = [None] * PORTS  # called for more when a wire is idle
         self.pins = [(0, 0, 0)] * PORTS
+        self.sent = []
         self.bursts = [[] for _ in range(PORTS)]
         self.open = [None] * PORTS
-        self.on_bus = None
 
     async def begin(self):
         for name in ["clk", "rx_clk", "rx_dv", "rx_er", "rxd", "write", "read", "address"]:
@@ -153,7 +160,7 @@ class Bench:
                 self.open[port] = None
                 continue
             if self.open[port] is None:
-                self.open[port] = Burst(self.cycle)
+                self.open[port] = Burst(self.cycle, self.now)
                 self.bursts[port].append(self.open[port])
             now = self.open[port]
             if error >> port & 1:
@@ -162,10 +169,12 @@ class Bench:
 
     def send(self, port, octets, preamble=7, gap=GAP, errors=()):
         """Queues a frame. `errors` are indices behind the SFD."""
-        sent = Sent(bytes(octets))
+        sent = Sent(port, octets, errors)
+        self.sent.append(sent)
 
         def sfd():
             sent.sfd = self.cycle
+            sent.sfd_ps = self.now
             return (1, 0, 0xD5)
 
         wire = self.wires[port]
@@ -174,6 +183,11 @@ class Bench:
         wire.extend((1, int(index in errors), octet) for index, octet in enumerate(octets))
         wire.extend([(0, 0, 0)] * gap)
         return sent
+
+    def raw(self, port, octets, gap=GAP):
+        """Queues a burst as it is."""
+        self.wires[port].extend((1, 0, octet) for octet in octets)
+        self.idle(port, gap)
 
     def idle(self, port, cycles):
         self.wires[port].extend([(0, 0, 0)] * cycles)
