@@ -37,7 +37,7 @@ module atacama_switch #(
     output wire [31:0] read_data,
     output wire        ready
 );
-    localparam COUNT = 21;
+    localparam COUNT = 22;
     // From the bus, where the preamble begins in q + 21, to the registers of the pins.
     localparam BUS_CYCLES = 12 + WAIT;
     localparam BUS_BITS = BUS_CYCLES <= 32 ? 5 : BUS_CYCLES <= 256 ? 8 : 11;
@@ -166,7 +166,8 @@ module atacama_switch #(
                 .be_advance(be_advance), .be_rewind(be_rewind), .be_pop(be_pop),
                 .tx_en(tx_en[port]), .tx_er(tx_er[port]), .txd(txd[8*port +: 8]),
                 .rt_out(events[1]), .rt_lost(events[20]), .be_out(events[8]),
-                .aborted(events[13]), .retried(events[14]), .lost_to_abort(events[15])
+                .aborted(events[13]), .retried(events[14]), .lost_to_abort(events[15]),
+                .preempted(events[21])
             );
 
             assign events[5] = collision[port];

@@ -4,7 +4,7 @@
 `default_nettype none
 
 module counters #(
-    parameter COUNT = 21
+    parameter COUNT = 22
 ) (
     input  wire             clk,
     input  wire             rst,

@@ -52,6 +52,8 @@ module switch_input (
     output wire        slip
 );
     localparam LINE = 27;
+    localparam [11:0] SHORTEST = 12'd64;
+    localparam [11:0] LONGEST = 12'd1522;
 
     wire dv;
     wire er;
@@ -72,6 +74,8 @@ module switch_input (
     wire credit;
     wire spend;
     wire best_effort;
+    wire no_frame;
+    wire express_bad;
 
     elastic_fifo crossing (
         .rx_clk(rx_clk), .rx_dv(rx_dv), .rx_er(rx_er), .rxd(rxd),
@@ -80,7 +84,7 @@ module switch_input (
 
     rx_frame frame (
         .clk(clk), .rst(rst), .dv(dv), .er(er), .data(data),
-        .sof(sof), .bad_preamble(bad_preamble),
+        .sof(sof), .bad_preamble(no_frame),
         .octet_valid(octet_valid), .octet(octet), .index(index),
         .destination(destination), .source(source), .has_tag(has_tag),
         .type_strobe(type_strobe), .ethertype(ethertype),
@@ -99,22 +103,72 @@ module switch_input (
         .credit(credit), .spend(spend), .max_length(max_length),
         .announce(announce), .best_effort(best_effort), .rt_in(rt_in), .guarded(guarded),
         .rt_bad_fcs(rt_bad_fcs), .rt_runt(rt_runt), .rt_cut(rt_cut),
-        .be_bad(be_bad), .be_runt(be_runt), .be_jumbo(be_jumbo)
+        .be_bad(express_bad), .be_runt(be_runt), .be_jumbo(be_jumbo)
     );
 
     delay_line #(.WIDTH(10), .CYCLES(LINE), .ADDRESS_BITS(5)) line (
         .clk(clk), .rst(rst), .in({dv, er, data}), .out({line_dv, line_er, line_data})
     );
 
+    // ---- preempted frames ----
+    wire part_begins;
+    wire part_open;
+    wire part_sof;
+    wire part_valid;
+    wire [7:0] part_octet;
+    wire part_eof;
+    wire [11:0] part_length;
+    wire [47:0] part_destination;
+    wire [47:0] part_source;
+    wire part_bad;
+    wire part_fits = part_length >= SHORTEST && part_length <= LONGEST;
+    // The store takes one frame at a time. A frame that comes whole between the fragments of
+    // another one is lost, and the other one is forgotten, so that this cannot go on.
+    reg stored;
+    wire lost = best_effort && !stored;
+    reg express_lost;
+    reg part_wrong;
+    wire store_full;
+
+    rx_fragment fragments (
+        .clk(clk), .rst(rst), .dv(dv), .er(er), .data(data), .abandon(lost),
+        .fragment(part_begins), .open(part_open), .sof(part_sof), .octet_valid(part_valid),
+        .octet(part_octet), .eof(part_eof), .length(part_length),
+        .destination(part_destination), .source(part_source), .bad(part_bad)
+    );
+
+    assign bad_preamble = no_frame && !part_begins;
+    assign be_bad = express_bad || part_bad || part_wrong;
+    assign be_in_full = store_full || express_lost;
+
+    always @(posedge clk) begin
+        if (sof)
+            stored <= !part_open;
+        express_lost <= lost;
+        part_wrong <= part_eof && !part_fits;
+        if (rst) begin
+            stored <= 1'b0;
+            express_lost <= 1'b0;
+            part_wrong <= 1'b0;
+        end
+    end
+
     be_input store (
-        .clk(clk), .rst(rst), .sof(sof), .octet_valid(octet_valid), .octet(octet),
-        .eof(eof), .length(length), .destination(destination), .source(source),
-        .best_effort(best_effort), .request(request),
+        .clk(clk), .rst(rst),
+        .sof(part_open ? part_sof : sof),
+        .octet_valid(part_open ? part_valid : octet_valid && stored),
+        .octet(part_open ? part_octet : octet),
+        .eof(part_open ? part_eof : eof && stored),
+        .length(part_open ? part_length : length),
+        .destination(part_open ? part_destination : destination),
+        .source(part_open ? part_source : source),
+        .best_effort(part_open ? part_eof && part_fits : best_effort && stored),
+        .request(request),
         .request_destination(request_destination), .request_source(request_source),
         .answer(answer), .outputs(outputs), .turn(turn),
         .move_begin(move_begin), .move_word(move_word), .move_end(move_end),
         .move_outputs(move_outputs), .move_length(move_length), .move_data(move_data),
-        .be_in(be_in), .be_filtered(be_filtered), .be_in_full(be_in_full)
+        .be_in(be_in), .be_filtered(be_filtered), .be_in_full(store_full)
     );
 endmodule
 

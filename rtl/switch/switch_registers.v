@@ -5,7 +5,7 @@
 // address      meaning (words of 32 bits; what is not named reads as 0 and cannot be written)
 // 0x000        0x41545357, "ATSW"
 // 0x001        version of this map: 1
-// 0x002        policy: 0 ABORT_RETRY, 1 ABORT_DROP, 2 FINISH; another value is not taken
+// 0x002        policy: 0 ABORT_RETRY, 1 ABORT_DROP, 2 FINISH, 3 QBU; another value is not taken
 // 0x003        longest real-time frame in octets with its FCS, 64 to 4000; after a reset 1522
 // 0x004        read only: cycles from the SFD on the received stream to the SFD on the pins
 // 0x005        read only: bit i is 1 if the link of port i is up
@@ -21,7 +21,7 @@
 //   6 guarded       of rt_in: dropped by the guardian
 //   7 be_in         good best-effort frames that were received and had room
 //   8 be_out        best-effort frames that were sent to their end
-//   9 be_bad        best-effort frames with a wrong FCS or an error
+//   9 be_bad        best-effort frames with a wrong FCS or an error, or fragments that do not fit
 //  10 be_runts      frames that are no real-time frames, of less than 64 octets
 //  11 be_jumbos     best-effort frames of more than 1522 octets
 //  12 be_full       best-effort frames that had no room at this output
@@ -31,8 +31,10 @@
 //  16 slips         losses between the clocks of the port and the switch
 //  17 bad_preambles bursts without an SFD behind their preamble
 //  18 be_filtered   of be_in: for no other port, or for a reserved address
-//  19 be_in_full    good best-effort frames that had no room at this input
+//  19 be_in_full    good best-effort frames that had no room at this input, or that came whole
+//                   between the fragments of another one
 //  20 rt_lost       real-time frames that were cut or dropped as they waited behind others
+//  21 preemptions   best-effort frames of which a fragment was ended for a real-time frame
 `default_nettype none
 
 module switch_registers #(
@@ -99,7 +101,7 @@ module switch_registers #(
         read_data <= value;
         guard_restart <= 4'd0;
         if (begins && write) begin
-            if (address == 24'd2 && write_data < 32'd3)
+            if (address == 24'd2 && write_data < 32'd4)
                 policy <= write_data[1:0];
             if (address == 24'd3 && write_data >= 32'd64 && write_data <= 32'd4000)
                 max_length <= write_data[11:0];

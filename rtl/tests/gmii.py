@@ -37,6 +37,32 @@ def address(number):
     return bytes([2, 0, 0, 0, number >> 8 & 255, number & 255])
 
 
+# 802.3br tables 99-1 and 99-2: SMD-S, which are also the fragment counts, and SMD-C.
+SMD_START = (0xE6, 0x4C, 0x7F, 0xB3)
+SMD_CONTINUE = (0x61, 0x52, 0x9E, 0x2A)
+
+
+def mcrc(octets):
+    """The check sequence of a fragment that is not the last, of all that has left of the frame."""
+    fcs = zlib.crc32(octets).to_bytes(4, "little")
+    return fcs[:2] + bytes([fcs[2] ^ 255, fcs[3] ^ 255])
+
+
+def fragments(octets, cuts, number):
+    """The bursts of a frame that is cut at these indices."""
+    found = []
+    edges = [0, *cuts, len(octets)]
+    for count, (first, last) in enumerate(zip(edges, edges[1:], strict=False)):
+        if count == 0:
+            head = PREAMBLE + bytes([SMD_START[number % 4]])
+        else:
+            codes = [SMD_CONTINUE[number % 4], SMD_START[(count - 1) % 4]]
+            head = PREAMBLE[:6] + bytes(codes)
+        check = b"" if last == len(octets) else mcrc(octets[:last])
+        found.append(head + octets[first:last] + check)
+    return found
+
+
 def burst(octets, preamble=7):
     """What is on the wire: preamble, SFD, frame."""
     return bytes([0x55] * preamble) + bytes([SFD]) + octets

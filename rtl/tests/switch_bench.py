@@ -10,7 +10,7 @@ LATENCY = 46  # cycles from pin to pin, besides the parameter WAIT
 COUNTERS = (
     "rt_in rt_out rt_bad_fcs rt_runts rt_cut collisions guarded be_in be_out be_bad be_runts"
     " be_jumbos be_full aborts retries lost_to_abort slips bad_preambles be_filtered be_in_full"
-    " rt_lost"
+    " rt_lost preemptions"
 ).split()
 POLICY, MAX_LENGTH, GUARD, COUNTER = 2, 3, 0x10, 0x100
 ABORT_RETRY, ABORT_DROP, FINISH = 0, 1, 2
