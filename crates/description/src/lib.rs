@@ -9,6 +9,7 @@
 mod alternatives;
 mod at;
 mod channels;
+mod dedicated;
 mod devices;
 mod faults;
 pub(crate) mod fields;
@@ -104,6 +105,7 @@ fn check(
     let (mut ports, links) = topology::check(&tables.links, &mut nodes, sink);
     let port_names = ports::PortNames::new(&nodes, &ports);
     ports::check(&tables.ports, &port_names, &nodes, &mut ports, &links, sink);
+    dedicated::check(&nodes, &ports, &links, sink);
     let synchronisation = tables.synchronisation.as_ref();
     let synchronisation = synchronisation.and_then(|it| rest::synchronisation(it, &nodes, sink));
     let topology = paths::Topology { nodes: &nodes, ports: &ports };

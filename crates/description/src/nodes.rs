@@ -5,6 +5,7 @@ use super::fields::{Fields, MS, NS};
 use super::names::{Alphabet, Names, check_name};
 use super::parse::{Entry, Tables};
 use super::{At, Sink, codes, limits, raw};
+use onbeat_model::dedicated::DedicatedPath;
 use onbeat_model::device::Device;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::system::{Bridge, Delay, Host, Node, NodeId, NodeKind, QueueLimits};
@@ -150,11 +151,24 @@ fn bridge(entry: &Entry<raw::Bridge>, sink: &mut Sink) -> Node {
         cut_through: raw.cut_through.as_ref().is_some_and(|c| c.value),
         learning: raw.learning.as_ref().is_some_and(|l| l.value),
         shared_buffer: shared.map(|octets| Octets::new(octets as u32)),
+        dedicated_path: raw
+            .dedicated_path
+            .as_ref()
+            .map(|it| dedicated_path(&mut fields, &it.value)),
     });
     let clock = clock(&mut fields, &raw.clock);
     let origin = name.as_ref().map_or(entry.at, |n| n.at);
     let name = name.map_or_else(String::new, |n| n.value);
     Node { name, kind, clock, queue, ports: Vec::new(), origin }
+}
+
+fn dedicated_path(fields: &mut Fields<'_, raw::Bridge>, raw: &raw::DedicatedPath) -> DedicatedPath {
+    let range = Span::ZERO..=limits::DEDICATED_WAIT;
+    let wait = fields.time(codes::OUT_OF_RANGE, ("wait_ns", &raw.wait_ns), NS, range);
+    DedicatedPath {
+        on_best_effort: raw.on_best_effort.as_ref().map(|it| it.value).unwrap_or_default(),
+        wait: wait.unwrap_or_default(),
+    }
 }
 
 /// The host's own address: the one that it asks for, or 02:00:00:00 (locally administered,

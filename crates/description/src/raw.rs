@@ -3,6 +3,7 @@
 
 use super::at::At;
 use onbeat_model::binding::ValueType;
+use onbeat_model::dedicated::BestEffortPolicy;
 use onbeat_model::device::BuiltInDevice;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
@@ -23,6 +24,7 @@ const MONTH_S: i64 = MONTH_MS / 1_000;
 const DELAY_NS: i64 = limits::DELAY.as_ns();
 const TICK_NS: i64 = limits::TICK.as_ns();
 const SLOT_ERROR_US: i64 = limits::SLOT_ERROR.as_ns() / 1_000;
+const DEDICATED_WAIT_NS: i64 = limits::DEDICATED_WAIT.as_ns();
 const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
 const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
 const STEP_NS: i64 = limits::CLOCK_STEP.as_ns();
@@ -369,6 +371,21 @@ pub(super) struct Bridge {
     /// Whether it learns where hosts are from best-effort frames, and floods those to hosts that
     /// it does not know; false by default.
     pub(super) learning: Option<At<bool>>,
+    /// A path of its own for frames of stations of Network Code, beside which all else is best
+    /// effort; none by default.
+    pub(super) dedicated_path: Option<At<DedicatedPath>>,
+}
+
+/// What frames of stations pass beside best effort.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DedicatedPath {
+    /// What happens to best effort in transmission that is in the way: it is aborted and sent again
+    /// (`retry`), aborted and lost (`drop`), or ends first (`finish`); `retry` by default.
+    pub(super) on_best_effort: Option<At<BestEffortPolicy>>,
+    /// How much later frames leave than the hardware needs, in nanoseconds; 0 by default.
+    #[schemars(range(min = 0, max = DEDICATED_WAIT_NS))]
+    pub(super) wait_ns: Option<At<i64>>,
 }
 
 /// A full-duplex point-to-point link.

@@ -165,6 +165,8 @@ areas! {
         ALTERNATIVES = "OB1076", "invalid alternatives";
         /// A talker of an alternative that does not receive the mode.
         MODE = "OB1077", "a talker of an alternative does not receive the mode";
+        /// A bridge with a dedicated path has what such a bridge cannot have.
+        DEDICATED = "OB1078", "a bridge cannot have a dedicated path";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.

@@ -3,6 +3,7 @@
 
 pub mod binding;
 pub mod codes;
+pub mod dedicated;
 pub mod device;
 pub mod diagnostic;
 pub mod execution_times;

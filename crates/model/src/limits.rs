@@ -84,6 +84,8 @@ pub const WANDER: Span =
     Span::from_ns(DURATION.as_ns() / 4_000_000_000 * (ClockError::MAX_DRIFT_PPB as i64 - 1));
 /// Time on the machine's clock that a program may compute.
 pub const HANG_TIMEOUT: Span = Span::from_s(24 * 3_600);
+/// What a dedicated path of a bridge waits at most.
+pub const DEDICATED_WAIT: Span = Span::from_ms(1);
 /// The most by which a station may be late.
 pub const SLOT_ERROR: Span = Span::from_ms(10);
 /// A link's rate: 1 Tb/s.

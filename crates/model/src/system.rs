@@ -3,6 +3,7 @@
 //! A [`System`] is only made by the check of `onbeat-description`, so whoever holds one may rely on
 //! what the fields say: every id is in range, every name is unique, the topology is connected.
 
+use crate::dedicated::DedicatedPath;
 use crate::device::{Device, DeviceLimits};
 use crate::diagnostic::Origin;
 use crate::graph::Graph;
@@ -311,6 +312,8 @@ pub struct Bridge {
     pub learning: bool,
     /// Octets that the queues of all its ports may hold together, beside each queue's limit.
     pub shared_buffer: Option<Octets>,
+    /// Its path for frames of stations, beside which all else is best effort.
+    pub dedicated_path: Option<DedicatedPath>,
 }
 
 /// When a port's queue refuses a frame (tail drop).

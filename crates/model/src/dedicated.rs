@@ -1,0 +1,53 @@
+//! Bridges that have a path of its own for frames of Network Code's stations, beside that of best
+//! effort: the switch of the Atacama platform (Carvajal and Fischmeister, DATE 2013, section IV).
+
+use crate::time::Span;
+use crate::units::{BitRate, Octets, frame};
+use serde::Deserialize;
+
+/// What a bridge with a dedicated path does to best effort that would delay a frame of a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BestEffortPolicy {
+    /// Abort it at the warning, and send it again from its beginning afterwards.
+    #[default]
+    Retry,
+    /// Abort it, and lose it.
+    Drop,
+    /// Let it end first; the station's frame waits.
+    Finish,
+}
+
+/// The dedicated path of a bridge. A frame of a station leaves by all other ports, each octet at a
+/// fixed time after it came in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DedicatedPath {
+    /// What happens to best effort.
+    pub on_best_effort: BestEffortPolicy,
+    /// How much later frames leave than the hardware needs.
+    pub wait: Span,
+}
+
+impl DedicatedPath {
+    /// What must be in of a frame until it is known to be a station's, at which ports are warned:
+    /// preamble, addresses, tag and EtherType, whether there is a tag or not.
+    pub const WARNING: Octets = Octets::new(26);
+    /// From the first octet of the preamble in to the first octet out, without a wait: the warning,
+    /// the rest of an octet that goes out, one octet that aborts it, the gap, and what registers
+    /// and the crossing of clocks take.
+    pub const START: Octets = Octets::new(50);
+    /// What aborts a frame: an octet with TX_ER.
+    pub const ABORT: Octets = Octets::new(1);
+
+    /// From the first octet of the preamble in to the first octet out, over links of a rate.
+    pub fn start(&self, rate: BitRate) -> Span {
+        rate.time_for(Self::START) + self.wait
+    }
+}
+
+const _: () = assert!(
+    DedicatedPath::WARNING.get() + 1 + DedicatedPath::ABORT.get() + frame::GAP.get()
+        <= DedicatedPath::START.get(),
+    "what is aborted is over, gap included, when the station's frame begins"
+);
