@@ -37,6 +37,8 @@ pub struct FlowObserved {
     pub overflowed: u64,
     /// Copies that a failed or erroneous link, or a failed node, swallowed.
     pub faulted: u64,
+    /// Copies that a dedicated path aborted and lost.
+    pub aborted: u64,
     /// Copies that were eliminated as duplicates (802.1CB): no loss.
     pub duplicates: u64,
     /// Copies that were eliminated because their sequence number is outside the history (802.1CB's
@@ -55,6 +57,8 @@ pub enum Loss {
     Overflowed,
     /// A described fault.
     Faulted,
+    /// A dedicated path that does not send again what it aborts.
+    Aborted,
 }
 
 /// Copies that were on a way to a listener and are lost. One that was on the way to several is lost
@@ -67,6 +71,8 @@ pub struct LossesObserved {
     pub overflowed: u64,
     /// By a failed or erroneous link, or a failed node.
     pub faulted: u64,
+    /// By a dedicated path that aborted it.
+    pub aborted: u64,
 }
 
 impl LossesObserved {
@@ -76,12 +82,13 @@ impl LossesObserved {
             Loss::Policed => &mut self.policed,
             Loss::Overflowed => &mut self.overflowed,
             Loss::Faulted => &mut self.faulted,
+            Loss::Aborted => &mut self.aborted,
         } += 1;
     }
 
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.policed + self.overflowed + self.faulted
+        self.policed + self.overflowed + self.faulted + self.aborted
     }
 
     /// Adds others.
@@ -89,6 +96,7 @@ impl LossesObserved {
         self.policed += other.policed;
         self.overflowed += other.overflowed;
         self.faulted += other.faulted;
+        self.aborted += other.aborted;
     }
 }
 
@@ -118,12 +126,30 @@ pub struct PortObserved {
     pub busy: Span,
     /// Per queue.
     pub queues: [QueueObserved; QUEUES],
+    /// What a dedicated path did here; none if its bridge has none.
+    pub dedicated: Option<DedicatedObserved>,
+}
+
+/// What the dedicated path of a bridge did at one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DedicatedObserved {
+    /// Frames of stations that left here. They count in queue 7, too.
+    pub sent: u64,
+    /// Times that a frame of best effort was aborted.
+    pub aborts: u64,
+    /// Times that a frame was sent again that had been aborted.
+    pub resent: u64,
+    /// Frames that were aborted and lost.
+    pub lost: u64,
+    /// Frames of stations that came by this port and were dropped, as one that came by another port
+    /// was on the path.
+    pub collisions: u64,
 }
 
 /// One queue of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueObserved {
-    /// Frames whose transmission was completed or has started.
+    /// Frames whose transmission was completed or has started; without those that were aborted.
     pub sent: u64,
     /// Octets of these frames, destination address to FCS.
     pub sent_octets: u64,
@@ -286,6 +312,7 @@ impl FlowObserved {
         self.policed += other.policed;
         self.overflowed += other.overflowed;
         self.faulted += other.faulted;
+        self.aborted += other.aborted;
         self.duplicates += other.duplicates;
         self.rogue += other.rogue;
         self.listeners.iter_mut().zip(&other.listeners).for_each(|(a, b)| a.merge(b));
@@ -320,6 +347,19 @@ impl PortObserved {
     fn merge(&mut self, other: &Self) {
         self.busy += other.busy;
         self.queues.iter_mut().zip(&other.queues).for_each(|(a, b)| a.merge(b));
+        if let (Some(a), Some(b)) = (&mut self.dedicated, &other.dedicated) {
+            a.merge(b);
+        }
+    }
+}
+
+impl DedicatedObserved {
+    fn merge(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.aborts += other.aborts;
+        self.resent += other.resent;
+        self.lost += other.lost;
+        self.collisions += other.collisions;
     }
 }
 

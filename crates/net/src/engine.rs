@@ -1,5 +1,6 @@
 //! The engine itself: what each event does.
 
+mod dedicated;
 mod protocols;
 mod reservation;
 
@@ -672,11 +673,12 @@ impl Engine {
         }
         let port = &mut self.ports[hop.port as usize];
         let buffer = &mut self.buffers[port.node.index()];
-        if !port.offer(self.now, hop.queue, frame, hop.bucket, buffer) {
+        let queue = port.queue_of(hop.queue);
+        if !port.offer(self.now, queue, frame, hop.bucket, buffer) {
             self.probes.lose(&self.routes, frame.hop, Loss::Overflowed);
             self.payloads.release(frame.payload);
         } else if self.now < port.free_at {
-            let at = port.choice_while_busy(self.now, hop.queue);
+            let at = port.choice_while_busy(self.now, queue);
             self.select_at(hop.port, at);
         } else if self.events.any_before_select(self.now) {
             // More may be queued at this instant: the choice waits for it.

@@ -55,6 +55,11 @@
 //! all of it); it needs no credit. A credit-based queue pays for what its fragments take of the
 //! wire and gains while it is interrupted.
 //!
+//! **A dedicated path** (`docs/network-code.md`): at each port of such a bridge all but frames of
+//! stations is of the best-effort queue. Its transmission may be aborted, and is certain only at
+//! its end. An aborted frame is the first of its queue again, above any limit, or counts as
+//! aborted.
+//!
 //! # Sources
 //! A stream releases a frame when its talker's clock reads the instant of its source, plus its
 //! phase; instants that a clock that is ahead has passed at the epoch are left out. What is drawn
@@ -121,8 +126,8 @@
 //! [`Engine::observed`] has what became of the frames of every channel and stream. Latencies are
 //! from release (or [`Engine::send`]) to receipt, after `stack_rx`, in true time. A frame that
 //! reaches a full queue, a filter or a fault counts there, once per copy; so, with one listener,
-//! frames released are those received, policed, overflowed, faulted and in flight. With ways,
-//! each replication adds a copy, and eliminated ones count as duplicates or rogue.
+//! frames released are those received, policed, overflowed, faulted, aborted and in flight. With
+//! ways, each replication adds a copy, and eliminated ones count as duplicates or rogue.
 //!
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order

@@ -64,6 +64,8 @@ pub enum Happened<'a> {
     Header {
         /// By which port.
         port: usize,
+        /// As in [`Happened::Received`].
+        token: Option<u64>,
         /// The whole frame, for what is behind the header is certain: see [`Happened::Received`].
         octets: &'a [u8],
     },
@@ -150,6 +152,20 @@ pub struct Wants {
     pub(crate) reservations: Vec<srp::Change>,
     pub(crate) messages: Vec<CarriedMessage>,
     pub(crate) lost: Vec<ChannelId>,
+    pub(crate) dedicated: Vec<DedicatedAction>,
+}
+
+/// What the dedicated path of a bridge does at one of its ports, from 0.
+#[derive(Debug)]
+pub(crate) enum DedicatedAction {
+    /// A frame will begin at an instant.
+    Announce { port: usize, start: NetTime },
+    /// It does not.
+    Withdraw { port: usize, start: NetTime },
+    /// The frame that was announced for this instant begins. It was announced at `since`.
+    Begin { port: usize, since: NetTime, octets: Vec<u8>, token: u64 },
+    /// A frame that came by the port is dropped: another one is on the path.
+    Collide { port: usize },
 }
 
 impl Wants {

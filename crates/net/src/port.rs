@@ -1,6 +1,8 @@
 //! Egress ports: eight queues, their shapers, strict priority among them, and the timing of
 //! transmissions.
 
+pub(crate) use self::dedicated::Dedicated;
+use self::dedicated::DedicatedPort;
 use crate::buffer::Buffer;
 use crate::delay_line::DelayLine;
 use crate::frame::Frame;
@@ -73,6 +75,8 @@ pub(crate) struct EgressPort {
     buckets: Buckets,
     /// Whether channels are reserved here, among best effort that no description knows.
     reserves: bool,
+    /// The dedicated path, if its bridge has one.
+    dedicated: Option<Box<DedicatedPort>>,
     /// Whether that blocks whatever it may be.
     meets_best_effort: bool,
     busy: Span,
@@ -117,7 +121,7 @@ impl EgressPort {
         };
         assert!(link.rate.as_bps() > 0, "{} has no rate", system.port_label(id));
         let settings = &plan.settings;
-        Self {
+        let mut port = Self {
             node,
             rate: link.rate,
             travel: link.propagation + forwarding,
@@ -133,9 +137,12 @@ impl EgressPort {
             buckets: Buckets::new(system.node(node).clock),
             reserves: plan.class_a_streams + plan.class_b_streams + plan.asynchronous_streams > 0,
             meets_best_effort: false,
+            dedicated: DedicatedPort::of(system.node(node)).map(Box::new),
             busy: Span::ZERO,
             wire: DelayLine::new(),
-        }
+        };
+        port.preemption.queues |= port.dedicated.as_ref().map_or(0, |it| it.abortable());
+        port
     }
 
     /// Adds the bucket of a stream for the queues with asynchronous shaping; returns what
@@ -215,6 +222,7 @@ impl EgressPort {
         }
         self.preemption.rest.take().into_iter().for_each(|rest| lost(rest.frame));
         self.occupied = 0;
+        self.forget_aborted();
     }
 
     /// What a queue's credit-based shaper has now; nothing if there is none.
@@ -340,7 +348,12 @@ impl EgressPort {
         let place = &mut self.queues[queue as usize];
         let mut gate = Gate::of(&mut self.gates, queue as usize);
         let at = place.shaper.eligible_at(now, &mut gate);
-        gate.start(at, || time_for(self.rate, frame::on_wire(place.head_octets())))
+        let lasts = || time_for(self.rate, frame::on_wire(place.head_octets()));
+        let at = gate.start(at, lasts);
+        match &self.dedicated {
+            Some(dedicated) => dedicated.start(queue as usize, at.max(now), lasts),
+            None => at,
+        }
     }
 
     fn send(&mut self, now: NetTime, queue: u32, buffer: &mut Buffer) -> Choice {
@@ -357,8 +370,9 @@ impl EgressPort {
         if place.frames.is_empty() {
             self.occupied &= !(1 << queue);
         }
+        self.count_start(queue);
         if self.preemption.queues >> queue & 1 == 1 {
-            self.begin(now, Rest { frame, queue, octets: octets.get(), begun: now });
+            self.begin(now, Rest { frame, queue, octets: octets.get(), begun: now, since });
             return Choice::Begin { first: Some(frame) };
         }
         self.busy += free_at - now;
@@ -439,7 +453,11 @@ impl EgressPort {
     }
 
     pub(crate) fn observed(&self) -> PortObserved {
-        PortObserved { busy: self.busy, queues: self.queues.each_ref().map(|q| q.seen) }
+        PortObserved {
+            busy: self.busy,
+            queues: self.queues.each_ref().map(|q| q.seen),
+            dedicated: self.dedicated.as_ref().map(|it| it.observed),
+        }
     }
 }
 
@@ -466,6 +484,7 @@ pub(crate) fn time_for(rate: BitRate, octets: Octets) -> Span {
     Span::from_ns(bit_ns.div_ceil(rate.as_bps()) as i64)
 }
 
+mod dedicated;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

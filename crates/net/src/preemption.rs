@@ -45,6 +45,8 @@ pub(crate) struct Rest {
     pub(crate) octets: u32,
     /// When its first fragment started.
     pub(crate) begun: NetTime,
+    /// When it was queued.
+    pub(crate) since: NetTime,
 }
 
 impl Rest {
@@ -60,6 +62,12 @@ impl Fragment {
         Self { rest, start, ends }
     }
 
+    /// How many octets have left at `at`, with the one that is on the wire then.
+    pub(crate) fn out(&self, at: NetTime, rate: BitRate) -> u32 {
+        let bits = (at - self.start).as_ns() as u64 * rate.as_bps();
+        bits.div_ceil(8_000_000_000) as u32
+    }
+
     /// The cut that an express frame gets that may be sent at `at`: after the octet that is on the
     /// wire then, or as many as a fragment needs. When the express frame can start, and what is
     /// left; `None` if too little would be left.
@@ -67,8 +75,7 @@ impl Fragment {
         if at >= self.ends {
             return None;
         }
-        let bits = (at - self.start).as_ns() as u64 * rate.as_bps();
-        let wire = bits.div_ceil(8_000_000_000) as u32;
+        let wire = self.out(at, rate);
         let octets = wire.saturating_sub(frame::PREAMBLE.get()).max(FRAGMENT_MIN);
         let left = self.rest.octets.checked_sub(octets).filter(|left| *left >= REST_MIN)?;
         let wire = frame::on_wire(Octets::new(octets) + FRAGMENT_CHECK);

@@ -40,6 +40,7 @@ impl Probes {
             Loss::Policed => &mut flow.policed,
             Loss::Overflowed => &mut flow.overflowed,
             Loss::Faulted => &mut flow.faulted,
+            Loss::Aborted => &mut flow.aborted,
         } += 1;
         self.lost[hop as usize].count(loss);
     }

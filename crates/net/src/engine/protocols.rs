@@ -233,11 +233,13 @@ impl Engine {
         }
         at.due = next;
         let node = at.node;
-        let Wants { frames, adjustment, reservations, messages, lost } = std::mem::take(wants);
+        let Wants { frames, adjustment, reservations, messages, lost, dedicated } =
+            std::mem::take(wants);
         for frame in frames {
             self.emit(&mut protocols, member, frame);
         }
         self.protocols = Some(protocols);
+        dedicated.into_iter().for_each(|action| self.dedicate(member, action));
         messages.into_iter().for_each(|message| self.bring(message));
         for channel in lost {
             let root = self.routes.flows[channel.index()].root;
@@ -433,7 +435,7 @@ impl Engine {
             member,
             match stamp {
                 Some(at) => Happened::Received { port, token, octets, at },
-                None => Happened::Header { port, octets },
+                None => Happened::Header { port, token, octets },
             },
         );
         if let Some(protocols) = &mut self.protocols {

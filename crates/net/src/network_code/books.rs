@@ -34,9 +34,9 @@ impl NetworkCodeObserved {
         self.listeners().map(|listener| listener.overwritten).sum()
     }
 
-    /// Collisions, of all ports.
+    /// Collisions, of all ports, with frames that were dropped because of one.
     pub fn collisions(&self) -> u64 {
-        self.ports.iter().map(|port| port.collisions).sum()
+        self.ports.iter().map(|port| port.collisions + port.dropped).sum()
     }
 
     fn listeners(&self) -> impl Iterator<Item = &MessageListener> {
@@ -129,6 +129,9 @@ pub struct EgressObserved {
     pub waits: u64,
     /// The longest time from being queued to the start of a frame, whatever held it up.
     pub wait_max: Span,
+    /// Frames of stations that came by this port to a dedicated path and were dropped there, as a
+    /// frame that came by another port was on it.
+    pub dropped: u64,
 }
 
 /// Frames of a sender whose times are kept. More than ever are in flight from one station.
@@ -283,7 +286,7 @@ impl Books {
             duration: now.min(self.end) - NetTime::ZERO,
             stations: self.stations.iter().map(|book| book.observed.clone()).collect(),
             messages: self.messages.clone(),
-            ports: ports.filter(|port| port.frames > 0).collect(),
+            ports: ports.filter(|port| port.frames > 0 || port.dropped > 0).collect(),
         }
     }
 }

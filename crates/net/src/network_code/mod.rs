@@ -19,6 +19,9 @@
 //! queues them its `forwarding` time after the last octet and does not cut through. All are of
 //! traffic class 7 at each port: that of their tag, or what a bridge knows by their address.
 //!
+//! A bridge with a *dedicated path* announces each frame to its ports when its EtherType is in. The
+//! frame begins at a fixed time after its first octet came, whatever else is at the port.
+//!
 //! Stations, what they want and their frames are in no plan: bounds do not count them.
 
 mod application;
@@ -102,7 +105,9 @@ impl NetworkCode {
         let joining = setup::joining(system, plan, stations, settings, &books)?;
         join_with(engine, system, plan, (settings.seed, end + DRAIN_LIMIT), joining);
         let forwarding = system.nodes.iter().map(|node| match &node.kind {
-            NodeKind::Bridge(bridge) => bridge.forwarding,
+            NodeKind::Bridge(bridge) => {
+                bridge.forwarding.max(bridge.dedicated_path.map(|it| it.wait).unwrap_or_default())
+            }
             NodeKind::Host(_) => Span::ZERO,
         });
         let wire = system.links.iter().map(|link| link.propagation).max().unwrap_or_default();

@@ -32,7 +32,14 @@ impl PortBook {
     pub(super) fn new(system: &System, port: PortId) -> Self {
         let wait_max = Span::ZERO;
         Self {
-            observed: EgressObserved { port, frames: 0, collisions: 0, waits: 0, wait_max },
+            observed: EgressObserved {
+                port,
+                frames: 0,
+                collisions: 0,
+                waits: 0,
+                wait_max,
+                dropped: 0,
+            },
             rate: system.link_of(port).rate,
             queued: VecDeque::new(),
             last: None,

@@ -1,9 +1,13 @@
 //! Bridges, as far as frames of stations are concerned.
 
 use super::books::SharedBooks;
-use crate::participant::{Happened, Moment, Outgoing, Participant, Wants};
+use crate::participant::{DedicatedAction, Happened, Moment, Outgoing, Participant, Wants};
+use crate::port::time_for;
+use onbeat_model::dedicated::DedicatedPath;
 use onbeat_model::system::PortId;
 use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::{BitRate, Octets, frame};
+use std::collections::VecDeque;
 
 /// Sends each frame out of all ports of the tree but that by which it came.
 #[derive(Debug)]
@@ -41,5 +45,109 @@ impl Participant for StationRelay {
 
     fn next(&self) -> NetTime {
         NetTime::MAX
+    }
+}
+
+/// A bridge whose dedicated path they take. It has one writer at a time: a frame that would begin
+/// while that of another port is on it, or an octet behind it, is dropped.
+#[derive(Debug)]
+pub(super) struct DedicatedRelay {
+    path: DedicatedPath,
+    /// Of all links.
+    rate: BitRate,
+    ports: Vec<Option<PortId>>,
+    books: SharedBooks,
+    /// What is announced, in the order in which it begins.
+    announced: VecDeque<AnnouncedFrame>,
+    /// By which port the last frame came, and when its last octet is out.
+    last: Option<(usize, NetTime)>,
+}
+
+#[derive(Debug)]
+struct AnnouncedFrame {
+    entry: usize,
+    since: NetTime,
+    start: NetTime,
+    octets: Vec<u8>,
+    token: u64,
+}
+
+impl DedicatedRelay {
+    pub(super) fn new(
+        path: DedicatedPath,
+        rate: BitRate,
+        ports: Vec<Option<PortId>>,
+        books: SharedBooks,
+    ) -> Self {
+        Self { path, rate, ports, books, announced: VecDeque::new(), last: None }
+    }
+
+    /// The ports by which a frame leaves that came by `entry`.
+    fn leaves(&self, entry: usize) -> impl Iterator<Item = (usize, PortId)> {
+        let ports = self.ports.iter().enumerate().filter(move |(port, _)| *port != entry);
+        ports.filter_map(|(port, id)| Some((port, (*id)?)))
+    }
+
+    /// A frame has come as far as is needed to know that it is a station's.
+    fn warn(&mut self, now: NetTime, entry: usize, octets: &[u8], token: u64, wants: &mut Wants) {
+        let first = now - time_for(self.rate, DedicatedPath::WARNING);
+        let start = first + self.path.start(self.rate);
+        let announce = |(port, _)| DedicatedAction::Announce { port, start };
+        wants.dedicated.extend(self.leaves(entry).map(announce));
+        let octets = octets.to_vec();
+        self.announced.push_back(AnnouncedFrame { entry, since: now, start, octets, token });
+    }
+
+    /// An announced frame begins, or is dropped.
+    fn begin(&mut self, announced: &AnnouncedFrame, wants: &mut Wants) {
+        let AnnouncedFrame { entry, since, start, octets, token } = announced;
+        let (entry, start, since, token) = (*entry, *start, *since, *token);
+        let octet = time_for(self.rate, Octets::new(1));
+        let books = self.books.clone();
+        let mut books = books.open();
+        if self.last.is_some_and(|(port, end)| port != entry && start < end + octet) {
+            wants.dedicated.push(DedicatedAction::Collide { port: entry });
+            if let Some(id) = self.ports[entry] {
+                books.port(id).observed.dropped += 1;
+            }
+            let withdraw = |(port, _)| DedicatedAction::Withdraw { port, start };
+            return wants.dedicated.extend(self.leaves(entry).map(withdraw));
+        }
+        let length = (Octets::new(octets.len() as u32) + frame::FCS).max(frame::MIN_UNTAGGED);
+        self.last = Some((entry, start + time_for(self.rate, frame::PREAMBLE + length)));
+        for (port, id) in self.leaves(entry) {
+            books.port(id).queue(token, start, octets.len());
+            let octets = octets.clone();
+            wants.dedicated.push(DedicatedAction::Begin { port, since, octets, token });
+        }
+    }
+}
+
+impl Participant for DedicatedRelay {
+    fn handle(&mut self, moment: &Moment, happened: Happened<'_>, wants: &mut Wants) {
+        match happened {
+            Happened::Header { port: entry, token: Some(token), octets } => {
+                self.warn(moment.now, entry, octets, token, wants);
+            }
+            Happened::Timer => {
+                while let Some(due) = self.announced.pop_front_if(|it| it.start <= moment.now) {
+                    self.begin(&due, wants);
+                }
+            }
+            Happened::Sent { port, token, at } => {
+                if let Some(Some(id)) = self.ports.get(port) {
+                    self.books.open().port(*id).leave(token, at);
+                }
+            }
+            Happened::Header { .. } | Happened::Received { .. } | Happened::Written { .. } => {}
+        }
+    }
+
+    fn next(&self) -> NetTime {
+        self.announced.front().map_or(NetTime::MAX, |next| next.start)
+    }
+
+    fn header(&self) -> Option<Octets> {
+        Some(Octets::new(DedicatedPath::WARNING.get() - frame::PREAMBLE.get()))
     }
 }

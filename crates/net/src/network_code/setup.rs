@@ -6,7 +6,7 @@ use super::books::{Books, SharedBooks, StationObserved};
 use super::carrier::Carrier;
 use super::host::{StationHost, StationOnNode};
 use super::ports::PortBook;
-use super::relay::StationRelay;
+use super::relay::{DedicatedRelay, StationRelay};
 use crate::learning::ActiveTopology;
 use crate::links::Links;
 use crate::participant::{Joining, Participant};
@@ -179,7 +179,7 @@ pub(super) fn joining(
     }
     errors.extend(mixed_tags(hosts.iter().map(|(.., setup)| &setup.program)));
     let relays = relays(system, plan, shared);
-    let bridges = relays.iter().flat_map(|(_, relay)| relay.ports.iter().flatten());
+    let bridges = relays.iter().flat_map(|relay| relay.leaves.iter().flatten());
     let ports: BTreeSet<PortId> = hosts.iter().map(|host| host.1).chain(bridges.copied()).collect();
     errors.extend(ports.iter().flat_map(|port| unfit(system, plan, *port)));
     if !errors.is_empty() {
@@ -202,7 +202,7 @@ pub(super) fn joining(
         joining.push(join(node, carries, Box::new(host)));
     }
     let relays = relays.into_iter();
-    joining.extend(relays.map(|(node, relay)| join(node, Vec::new(), Box::new(relay))));
+    joining.extend(relays.map(|relay| join(relay.node, Vec::new(), relay.participant)));
     Ok(joining)
 }
 
@@ -255,7 +255,7 @@ fn unfit(system: &System, plan: &Plan, port: PortId) -> Vec<SetupError> {
 }
 
 /// All bridges. Frames leave by the ports of the tree that are in the VLAN.
-fn relays(system: &System, plan: &Plan, books: &SharedBooks) -> Vec<(NodeId, StationRelay)> {
+fn relays(system: &System, plan: &Plan, books: &SharedBooks) -> Vec<Relay> {
     let topology = ActiveTopology::spanning(system);
     let leaves = |port: PortId| {
         let vlans = &plan.ports[port.index()].settings.vlans;
@@ -264,14 +264,26 @@ fn relays(system: &System, plan: &Plan, books: &SharedBooks) -> Vec<(NodeId, Sta
     let relay = |(at, node): (usize, &onbeat_model::system::Node)| {
         let NodeKind::Bridge(bridge) = &node.kind else { return None };
         let ports = node.ports.iter().map(|port| Some(*port).filter(|port| leaves(*port)));
-        let relay = StationRelay {
-            forwarding: bridge.forwarding,
-            ports: ports.collect(),
-            books: books.clone(),
+        let ports: Vec<Option<PortId>> = ports.collect();
+        let (books, leaves) = (books.clone(), ports.clone());
+        let participant: Box<dyn Participant> = match (bridge.dedicated_path, node.ports.first()) {
+            (Some(path), Some(port)) => {
+                let rate = system.link_of(*port).rate;
+                Box::new(DedicatedRelay::new(path, rate, ports, books))
+            }
+            _ => Box::new(StationRelay { forwarding: bridge.forwarding, ports, books }),
         };
-        Some((NodeId(at as u32), relay))
+        Some(Relay { node: NodeId(at as u32), leaves, participant })
     };
     system.nodes.iter().enumerate().filter_map(relay).collect()
+}
+
+/// What passes frames on at a bridge.
+struct Relay {
+    node: NodeId,
+    /// The ports by which they leave, of those of the node.
+    leaves: Vec<Option<PortId>>,
+    participant: Box<dyn Participant>,
 }
 
 /// When the station of a node starts first.

@@ -68,7 +68,7 @@ impl Participant for Toy {
                 }
             }
             Happened::Timer => {}
-            Happened::Header { port, octets } => {
+            Happened::Header { port, octets, .. } => {
                 let what = format!("{port}: {} begins", octets[14]);
                 self.seen.push((moment.now, what));
             }

@@ -75,6 +75,7 @@ fn build(recipe: &Recipe, unicast: bool) -> Network {
             forwarding: Span::from_ns(700 * (at as i64 + 1)),
             cut_through: *cut_through,
             learning: false,
+            dedicated_path: None,
             shared_buffer: Some(Octets::new(30_000)),
         });
         network.system.nodes[bridge.index()].kind = kind;

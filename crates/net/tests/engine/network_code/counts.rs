@@ -23,7 +23,8 @@ fn end(network: &Network, sent: &Transmission) -> NetTime {
 fn port(network: &Network, sent: &[&Transmission]) -> EgressObserved {
     let port = sent[0].port;
     let wait_max = Span::ZERO;
-    let mut count = EgressObserved { port, frames: 0, collisions: 0, waits: 0, wait_max };
+    let (frames, collisions, waits, dropped) = (0, 0, 0, 0);
+    let mut count = EgressObserved { port, frames, collisions, waits, wait_max, dropped };
     for (at, frame) in sent.iter().enumerate() {
         let Some(station) = station_of(frame) else { continue };
         let before = &sent[..at];

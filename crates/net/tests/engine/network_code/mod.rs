@@ -3,6 +3,7 @@
 
 mod channels;
 mod counts;
+mod dedicated;
 mod faults;
 mod interpreter;
 mod proofs;
