@@ -68,18 +68,22 @@ public:
 
     void evaluate(bool own, Femtoseconds now) override
     {
-        model_->rx_clk &= static_cast<Clocks>(~edges_);
-        if (own)
-            model_->clk = 0;
-        model_->eval();
+        // Only rising edges do something. A clock falls together with the rise of another one;
+        // apart only if it is its own turn again.
+        if ((edges_ & risen_) || (own && own_risen_)) {
+            fall();
+            model_->eval();
+        }
+        fall();
         for (unsigned port = 0; port < ports; ++port)
             if (edges_ >> port & 1)
                 Module::drive(*model_, port, in_[port]);
-        model_->rx_clk |= static_cast<Clocks>(edges_);
-        edges_ = 0;
-        if (own)
-            model_->clk = 1;
+        model_->rx_clk = static_cast<Clocks>(edges_);
+        model_->clk = own;
         model_->eval();
+        risen_ = edges_;
+        own_risen_ = own;
+        edges_ = 0;
         if (own)
             after_edge(now);
     }
@@ -102,6 +106,14 @@ public:
 
 private:
     static constexpr uint64_t RESET_CYCLES = 64;
+
+    void fall()
+    {
+        model_->rx_clk = 0;
+        model_->clk = 0;
+        risen_ = 0;
+        own_risen_ = false;
+    }
 
     // What registers outside of the module do at its edge, so that it sees them at the next one.
     void after_edge(Femtoseconds now)
@@ -143,7 +155,9 @@ private:
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<typename Module::Model> model_;
     Pins in_[Module::PORTS];
-    unsigned edges_ = 0;
+    unsigned edges_ = 0;      // of receive clocks, that are to be evaluated
+    unsigned risen_ = 0;      // receive clocks that are high
+    bool own_risen_ = false;
     uint64_t cycle_ = 0;
     std::deque<Access> accesses_;
     std::deque<Access> last_;  // reads, which are of the end
