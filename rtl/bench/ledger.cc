@@ -66,13 +66,14 @@ void Ledger::leaves(Wire &wire, const Frame &frame)
     ++flow->sent;
     flow->octets += frame.length;
     // Another one may be there by a cable without delay: what comes is looked up at its end.
-    sent_[hash] = {flow, frame.sfd, 0};
+    sent_[hash] = {flow, frame.sfd, 0, frame.error};
 }
 
 void Ledger::comes(Wire &wire, const Frame &frame)
 {
     auto found = sent_.find(hash_of(frame.octets));
-    if (found == sent_.end() || frame.error) {
+    if (found == sent_.end() || frame.error != found->second.error) {
+        // What was cut is no frame.
         if (frame.error_at_end)
             return;
         ++wire.unknown;

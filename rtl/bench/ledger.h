@@ -67,6 +67,7 @@ private:
         Flow *flow;
         Femtoseconds sfd;
         uint64_t seen;  // a bit for each device
+        bool error;     // sent with TX_ER
     };
 
     void leaves(Wire &wire, const Frame &frame);

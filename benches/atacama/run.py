@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The Atacama hardware in simulation: latencies, spread, robustness, attacks, a waveform.
+
+Builds the network bench of `rtl/bench`, runs the experiments that are named (all if none is), and
+writes their data and pictures into `results`. `README.md` says what they show.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import attacks  # noqa: E402
+import chart  # noqa: E402
+import experiments  # noqa: E402
+import waveform  # noqa: E402
+from common import ROOT, run, say  # noqa: E402
+
+RESULTS = Path(__file__).resolve().parent / "results"
+# Of the two streams of the fourth picture: 5 to 107 Mbit/s each.
+OCTETS = (64, 128, 256, 512, 800, 1100, 1500)
+QUICK_OCTETS = (64, 512, 1500)
+
+
+def measure(name: str, chosen: argparse.Namespace) -> object:
+    """The data of one experiment."""
+    quick = chosen.quick
+    if name == "latency":
+        return experiments.latency()
+    if name == "table":
+        return experiments.table_1(25 if quick else 100)
+    if name == "spread":
+        return experiments.spread(100 if quick else 1000, 2 if quick else 8)
+    if name == "robustness":
+        octets = QUICK_OCTETS if quick else OCTETS
+        frames = chosen.frames or (50 if quick else 10_000)
+        return experiments.figure_4(frames, octets, tuple(experiments.POLICIES))
+    if name == "attacks":
+        return attacks.all_attacks()
+    return waveform.cut()
+
+
+EXPERIMENTS = ("latency", "table", "spread", "robustness", "attacks", "waveform")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="*", help=f"of {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--quick", action="store_true", help="few frames; minutes in all")
+    parser.add_argument("--frames", type=int, help="of each point of `robustness`")
+    parser.add_argument("--draw", action="store_true", help="only pictures, of what is in results")
+    chosen = parser.parse_args()
+    unknown = set(chosen.experiments).difference(EXPERIMENTS)
+    if unknown:
+        parser.error(f"unknown: {' '.join(sorted(unknown))}")
+    RESULTS.mkdir(exist_ok=True)
+    if not chosen.draw:
+        subprocess.run(["make", "--no-print-directory", "-C", ROOT / "rtl", "bench"], check=True)
+    for name in chosen.experiments or EXPERIMENTS:
+        data = RESULTS / f"{name}.json"
+        if not chosen.draw:
+            start = time.monotonic()
+            found = measure(name, chosen)
+            data.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            say(f"{name}: {time.monotonic() - start:.0f} s")
+        if data.exists():
+            chart.draw(name, json.loads(data.read_text(encoding="utf-8")), RESULTS)
+    return 0
+
+
+if __name__ == "__main__":
+    run("atacama", main)
