@@ -13,7 +13,7 @@ COUNTERS = (
     " rt_lost preemptions"
 ).split()
 POLICY, MAX_LENGTH, GUARD, COUNTER = 2, 3, 0x10, 0x100
-ABORT_RETRY, ABORT_DROP, FINISH = 0, 1, 2
+ABORT_RETRY, ABORT_DROP, FINISH, QBU = range(4)
 
 
 def is_real_time(octets):

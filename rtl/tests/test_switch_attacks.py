@@ -3,13 +3,14 @@
 import random
 
 import cocotb
-from gmii import CYCLE_PS, NC_GROUP, address, burst
+from gmii import CYCLE_PS, NC_GROUP, burst, fragments
 from switch_bench import (
     FINISH,
     GUARD,
     LATENCY,
     POLICY,
     PORTS,
+    QBU,
     Bench,
     best_effort_of,
     check_gaps,
@@ -167,7 +168,7 @@ async def a_babbling_port_without_guardian_only_costs_what_it_must(dut):
 @cocotb.test()
 async def all_ports_babble_at_once_under_each_policy(dut):
     bench = await begun(dut)
-    for policy in [0, 1, FINISH]:
+    for policy in [0, 1, FINISH, QBU]:
         await bench.access(POLICY, policy)
 
         def babble(port):
@@ -175,17 +176,26 @@ async def all_ports_babble_at_once_under_each_policy(dut):
                 make = random.choice([real_time, lambda octets: best_effort(octets, port)])
                 octets = make(random.choice([64, 80, 1522]))[: random.choice([2000, 2000, 30])]
                 errors = random.choice([[], [], [5], [20]])
-                bench.send(port, octets, random.choice([0, 7, 7]), random.choice([1, 12]), errors)
+                gap = random.choice([1, 12])
+                bench.send(port, octets, random.choice([0, 7, 7]), gap, errors)
+                cuts = random.choice([[], [8], [60, 64]])
+                for part in fragments(octets, cuts, random.randrange(4)):
+                    if random.random() < 0.8:
+                        bench.raw(port, part, gap)
 
             return more
 
         bench.sources = [babble(port) for port in range(PORTS)]
         await bench.run(8000)
         # The policy changes while frames wait and are on their way.
-        await bench.access(POLICY, (policy + 2) % 3)
+        await bench.access(POLICY, (policy + 2) % 4)
         await bench.run(3000)
         stop_loads(bench)
         await bench.access(POLICY, 0)
+        # A frame of which no more fragments come costs its port's next best-effort frame.
+        await bench.drain()
+        for port in range(PORTS):
+            bench.send(port, best_effort(64, port))
         await check_alive(bench)
 
 

@@ -4,7 +4,7 @@ import random
 
 import cocotb
 from gmii import NC_GROUP, PREAMBLE, SMD_CONTINUE, SMD_START, fragments, is_good, mcrc
-from switch_bench import LATENCY, POLICY, PORTS, best_effort_of, check_gaps, real_time_of
+from switch_bench import LATENCY, POLICY, PORTS, QBU, best_effort_of, check_gaps, real_time_of
 from switch_model import Model
 from test_atacama_switch import (
     begun,
@@ -19,7 +19,6 @@ from test_atacama_switch import (
 TOP = "atacama_switch"
 SIMULATOR = "verilator"
 PARAMETERS = [{"WAIT": 129}, {"WAIT": 0}]
-QBU = 3
 # What the longest frame that cannot be cut takes of the time of a real-time frame, without WAIT.
 LONGEST_HOLD = 129
 # From the end of a gap to the first octet out of a port's queue.
@@ -176,12 +175,15 @@ async def what_leaves_is_cut_for_real_time_and_nothing_is_lost(dut):
         late = late_by(model, port, bursts)
         assert max(late, default=0) <= (LONGEST_HOLD - wait + QUEUE if wait < LONGEST_HOLD else 0)
         together = Together()
-        # Before the policy was set frames leave whole; a cut ends when there is a continuation.
         for one in bursts:
             if not one.is_real_time:
                 together.take(bytes(one.octets))
-        wanted = {octets for other in range(PORTS) if other != port
-                  for octets in model.best_effort[other]}
+        wanted = [
+            octets
+            for other in range(PORTS)
+            if other != port
+            for octets in model.best_effort[other]
+        ]
         assert sorted(together.frames) == sorted(wanted)
         counters = await bench.counters(port)
         assert counters["preemptions"] == together.cuts
