@@ -4,6 +4,8 @@
 # make lint     what `make test` has the compiler say of the code, alone
 # REQUIRE=... what no test may lack (tools superuser namespaces); at its end `make test` lists those
 #               that did not run
+# make hardware everything about the hardware in rtl/: all tests, 100,000 programs in lock-step,
+#               synthesis, place and route, the experiments (hours)
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
 #               wake-up errors, over veth; Timed C beside cyclictest (as root, some minutes; `make
 #               bench BENCH=` for the long runs)
@@ -46,12 +48,21 @@ test:
 		status=$$?; scripts/not-run target/not-run; exit $$status
 	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
 		library=$(CURDIR)/target/debug/deps/libonbeat.a
+	@ONBEAT_REQUIRE="$(REQUIRE)" scripts/hardware-tests
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
 
 lint:
 	@# Tests compile its targets.
 	$(CARGO) metadata --manifest-path fuzz/Cargo.toml --locked --format-version 1 >target/fuzz.json
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+hardware:
+	@scripts/needs rust cc c++ python hardware hardware-long
+	@$(MAKE) --no-print-directory -C rtl lint tests-long
+	ONBEAT_REQUIRE=tools ONBEAT_HARDWARE_PROGRAMS=100000 \
+		ONBEAT_HARDWARE_RESULT=$(CURDIR)/benches/atacama/lockstep.json \
+		$(CARGO) test --locked -p onbeat-network-code --test network_code hardware
+	python3 benches/atacama/run.py
 
 bench:
 	@scripts/needs rust cc python cyclictest
@@ -74,4 +85,4 @@ clean:
 
 include crates/capi/package/install.mk
 
-.PHONY: build command demo test lint bench clean
+.PHONY: build command demo test lint hardware bench clean

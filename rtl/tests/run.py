@@ -1,7 +1,8 @@
 """Runs the tests of the hardware in a simulator: `run.py [NAME...]`, all quick ones if none is named.
 
 A file `test_NAME.py` says with literals what is simulated: TOP (the module), PARAMETERS (a list of
-what each run overrides), SIMULATOR (icarus or verilator), DEFINES, LONG (only with --long or by name).
+what each run overrides), LONG_PARAMETERS (more of them, only with --long), SIMULATOR (icarus or
+verilator), DEFINES, LONG (the whole file only with --long or by name).
 What a test prints is below target/hardware/tests; a failed one's end is shown.
 """
 
@@ -21,6 +22,7 @@ TARGET = RTL.parent / "target" / "hardware" / "tests"
 LITERALS = {
     "TOP": None,
     "PARAMETERS": [{}],
+    "LONG_PARAMETERS": [],
     "SIMULATOR": "icarus",
     "DEFINES": {},
     "LONG": False,
@@ -55,6 +57,10 @@ def build_arguments(simulator):
 
 # Precompiled headers of Verilator's package are named without the compiler's flag for them.
 os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
+
+
+def chosen(said, long):
+    return said["PARAMETERS"] + (said["LONG_PARAMETERS"] if long else [])
 
 
 def run(name, number, parameters, said, seed):
@@ -129,7 +135,7 @@ def main():
         runs = {
             pool.submit(run, name, number, parameters, files[name], arguments.seed): (name, parameters)
             for name in wanted
-            for number, parameters in enumerate(files[name]["PARAMETERS"])
+            for number, parameters in enumerate(chosen(files[name], arguments.long))
         }
         for done in concurrent.futures.as_completed(runs):
             name, parameters = runs[done]

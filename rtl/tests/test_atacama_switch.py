@@ -20,7 +20,8 @@ from switch_model import Guardian, Model
 
 TOP = "atacama_switch"
 SIMULATOR = "verilator"
-PARAMETERS = [{"WAIT": 0}, {"WAIT": 105}]
+PARAMETERS = [{"WAIT": 0}]
+LONG_PARAMETERS = [{"WAIT": 105}]
 # A table that is cleared after a reset floods meanwhile.
 CLEARED = 2200
 ALL = b"\xff" * 6

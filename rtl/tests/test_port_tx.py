@@ -8,7 +8,8 @@ from cocotb.triggers import FallingEdge, Timer
 from gmii import GAP, NC_DATA, NC_GROUP, address, burst, frame
 
 TOP = "port_tx"
-PARAMETERS = [{"WAIT": 0}, {"WAIT": 1}, {"WAIT": 105}]
+PARAMETERS = [{"WAIT": 0}]
+LONG_PARAMETERS = [{"WAIT": 1}, {"WAIT": 105}]
 RETRY, DROP, FINISH = range(3)
 
 

@@ -19,6 +19,7 @@ from switch_bench import (
 from test_atacama_switch import begun, best_effort, best_effort_load, noise, real_time, stop_loads
 
 TOP = "atacama_switch"
+LONG = True
 SIMULATOR = "verilator"
 # Real-time frames with a gap of 2, each of which lets a queue grow by 10 of its 2,048 octets.
 FLOOD = 230

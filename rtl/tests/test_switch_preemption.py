@@ -18,6 +18,7 @@ from test_atacama_switch import (
 
 TOP = "atacama_switch"
 SIMULATOR = "verilator"
+LONG = True
 PARAMETERS = [{"WAIT": 129}, {"WAIT": 0}]
 # What the longest frame that cannot be cut takes of the time of a real-time frame, without WAIT.
 LONGEST_HOLD = 129
