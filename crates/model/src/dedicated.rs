@@ -1,6 +1,7 @@
 //! Bridges that have a path of its own for frames of Network Code's stations, beside that of best
 //! effort: the switch of the Atacama platform (Carvajal and Fischmeister, DATE 2013, section IV).
 
+use crate::system::{Node, NodeKind};
 use crate::time::Span;
 use crate::units::{BitRate, Octets, frame};
 use serde::Deserialize;
@@ -37,12 +38,36 @@ impl DedicatedPath {
     /// the rest of an octet that goes out, one octet that aborts it, the gap, and what registers
     /// and the crossing of clocks take.
     pub const START: Octets = Octets::new(50);
+    /// By how much later a frame may leave: what crosses to another oscillator's clock takes a
+    /// cycle more at times. The network engine has exact clocks there.
+    pub const CROSSING: Octets = Octets::new(1);
     /// What aborts a frame: an octet with TX_ER.
     pub const ABORT: Octets = Octets::new(1);
 
     /// From the first octet of the preamble in to the first octet out, over links of a rate.
     pub fn start(&self, rate: BitRate) -> Span {
         rate.time_for(Self::START) + self.wait
+    }
+}
+
+impl Node {
+    /// Its dedicated path, if it is a bridge that has one.
+    pub fn dedicated_path(&self) -> Option<DedicatedPath> {
+        match &self.kind {
+            NodeKind::Bridge(bridge) => bridge.dedicated_path,
+            NodeKind::Host(_) => None,
+        }
+    }
+
+    /// Whether best effort in transmission delays frames of stations at its ports.
+    pub fn best_effort_blocks(&self) -> bool {
+        self.dedicated_path().is_none_or(|path| path.on_best_effort == BestEffortPolicy::Finish)
+    }
+
+    /// Whether it has a dedicated path and two links: frames that go opposite ways may then meet on
+    /// the path though they share no link. Of more links all frames share one.
+    pub fn has_dedicated_pair(&self) -> bool {
+        self.dedicated_path().is_some() && self.ports.len() == 2
     }
 }
 

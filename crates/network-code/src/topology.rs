@@ -6,9 +6,13 @@
 //! propagation, and of each further link after the frame, the forwarding and the propagation.
 //! Before each link it may wait for one best-effort frame that is being sent. The delays of a
 //! sender are those of its shortest and its longest frame.
+//!
+//! A bridge with a dedicated path sends each octet at a fixed time after it came, and an octet
+//! later at most. Only if best effort may end first, it waits for that.
 
 use crate::verification::{NetworkModel, Reach, SharedResource, StationModel};
 use onbeat_model::codes::verification as codes;
+use onbeat_model::dedicated::DedicatedPath;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{Class, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
@@ -217,7 +221,9 @@ impl Topology<'_> {
             self.system.node(host).ports.iter().map(|port| (*port, [Span::ZERO; 2])).collect();
         while let Some((port, [min, max])) = next.pop() {
             let link = self.system.link_of(port);
-            let waits = self.assumptions.best_effort.map_or(Span::ZERO, |octets| {
+            let blocks = self.system.node(self.system.port(port).node).best_effort_blocks();
+            let best_effort = self.assumptions.best_effort.filter(|_| blocks);
+            let waits = best_effort.map_or(Span::ZERO, |octets| {
                 link.rate.time_for(frame::PREAMBLE + octets + frame::GAP)
             });
             let [min, max] = [min + link.propagation, max + waits + link.propagation];
@@ -230,11 +236,42 @@ impl Topology<'_> {
                 return Err(vec![wrong(message, "leave out the links that close loops")]);
             }
             let NodeKind::Bridge(bridge) = &self.system.node(node).kind else { continue };
-            let stored = [min + frames[0], max + frames[1]].map(|it| it + bridge.forwarding);
+            let stored = match bridge.dedicated_path {
+                None => [min + frames[0], max + frames[1]].map(|it| it + bridge.forwarding),
+                Some(_) if self.system.node(node).has_dedicated_pair() => {
+                    return Err(vec![self.pair(node)]);
+                }
+                Some(path) => {
+                    let [least, most] = self.passes(path, link.rate);
+                    [min + least, max + most]
+                }
+            };
             let others = self.system.node(node).ports.iter().filter(|other| **other != peer);
             next.extend(others.map(|other| (*other, stored)));
         }
         Ok(delays)
+    }
+}
+
+impl Topology<'_> {
+    /// From the first octet in to the first one out of a dedicated path, by clocks that are off.
+    fn passes(&self, path: DedicatedPath, rate: BitRate) -> [Span; 2] {
+        let drift = i64::from(self.assumptions.drift_ppb_max);
+        // A millisecond by a drift of 0.1 % at most.
+        let error =
+            |span: Span| Span::from_ns((span.as_ns() * drift + 999_999_999) / 1_000_000_000);
+        let least = path.start(rate);
+        let most = least + rate.time_for(DedicatedPath::CROSSING);
+        [least - error(least), most + error(most)]
+    }
+
+    /// Frames of opposite directions share no link there, but the path.
+    fn pair(&self, node: NodeId) -> Diagnostic {
+        let name = &self.system.node(node).name;
+        let message = format!(
+            "`{name}` has a dedicated path and two links: frames of both may meet on it unseen"
+        );
+        wrong(message, "remove `dedicated_path`, or the bridge")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use onbeat_model::dedicated::{BestEffortPolicy, DedicatedPath};
 use onbeat_model::observed::DedicatedObserved;
 use onbeat_model::port::QUEUES;
-use onbeat_model::system::{BEST_EFFORT_QUEUE, Node, NodeKind};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, Node};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{Octets, frame};
 use std::collections::VecDeque;
@@ -28,9 +28,8 @@ pub(super) struct DedicatedPort {
 
 impl DedicatedPort {
     pub(super) fn of(node: &Node) -> Option<Self> {
-        let NodeKind::Bridge(bridge) = &node.kind else { return None };
         Some(Self {
-            policy: bridge.dedicated_path?.on_best_effort,
+            policy: node.dedicated_path()?.on_best_effort,
             announced: VecDeque::new(),
             is_aborted: false,
             observed: DedicatedObserved::default(),

@@ -2,6 +2,7 @@
 
 use super::carried::ChannelFrames;
 use super::{BusOptions, codes, refused};
+use onbeat_model::dedicated::DedicatedPath;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::port::Selection;
 use onbeat_model::system::{NodeId, NodeKind, PortId, System};
@@ -53,6 +54,9 @@ pub(super) struct Arrival {
     /// How often a whole frame is stored on the way, and how often it may be cut through.
     stored: i64,
     cut: i64,
+    /// From the first octet in to the first one out of all dedicated paths on the way, at least and
+    /// at most, in ns.
+    dedicated: [i64; 2],
     /// How long frames of best effort may block it, in ns.
     blocked: i64,
 }
@@ -108,6 +112,7 @@ impl BroadcastTree {
             .collect();
         let mut errors = apart(system, &stations, &reached);
         errors.extend(loops(system, &ports));
+        errors.extend(pairs(system, &ports));
         errors.extend(settings(system, &ports));
         let rate = medium(system, &ports, &mut errors);
         let (Some(medium), []) = (rate, &errors[..]) else { return Err(errors) };
@@ -144,16 +149,28 @@ impl BroadcastTree {
             let Ok(link) = self.ports.binary_search(&port) else { continue };
             arrival.link = link;
             arrival.propagation = system.link_of(port).propagation.as_ns();
-            arrival.blocked += self.blocks(link);
+            if system.node(system.port(port).node).best_effort_blocks() {
+                arrival.blocked += self.blocks(link);
+            }
             arrivals.push(arrival);
             let peer = system.port(port).peer;
             let NodeKind::Bridge(bridge) = system.node(system.port(peer).node).kind else {
                 continue;
             };
             arrival.before = Some(arrivals.len() - 1);
-            arrival.fixed += arrival.propagation + bridge.forwarding.as_ns();
-            arrival.stored += i64::from(!bridge.cut_through);
-            arrival.cut += i64::from(bridge.cut_through);
+            arrival.fixed += arrival.propagation;
+            match bridge.dedicated_path {
+                Some(path) => {
+                    let [least, most] = self.dedicated(path, system.link_of(port).rate);
+                    arrival.dedicated[0] += least;
+                    arrival.dedicated[1] += most;
+                }
+                None => {
+                    arrival.fixed += bridge.forwarding.as_ns();
+                    arrival.stored += i64::from(!bridge.cut_through);
+                    arrival.cut += i64::from(bridge.cut_through);
+                }
+            }
             let others = system.node(system.port(peer).node).ports.iter();
             queue.extend(others.filter(|other| **other != peer).map(|other| (*other, arrival)));
         }
@@ -207,15 +224,23 @@ impl BroadcastTree {
         [self.earlier(ns), self.later(ns)]
     }
 
+    /// How long a dedicated path takes by a clock that is off, and crosses to another one.
+    fn dedicated(&self, path: DedicatedPath, rate: BitRate) -> [i64; 2] {
+        let start = path.start(rate).as_ns();
+        let crossing = self.octets(DedicatedPath::CROSSING.get());
+        [self.earlier(start), self.later(start + crossing)]
+    }
+
     /// From when the first octet is to leave the sender to the same octet at the port before a
     /// link: at least of a frame of so many words, at most of one of others, which its sender hands
     /// over late.
     pub(super) fn begin(&self, arrival: &Arrival, words: [u16; 2]) -> [i64; 2] {
         let ([least, _], [_, most]) = (self.frame(words[0]), self.frame(words[1]));
         let cut = self.earlier(self.octets(CUT_THROUGH)).min(least);
+        let [passed, latest] = arrival.dedicated;
         let early = arrival.fixed + arrival.stored * least + arrival.cut * cut;
         let late = arrival.fixed + (arrival.stored + arrival.cut) * most + arrival.blocked;
-        [early, late + self.slot_error]
+        [early + passed, late + latest + self.slot_error]
     }
 
     /// The same at the end of the link.
@@ -323,6 +348,24 @@ fn loops(system: &System, ports: &[PortId]) -> Option<Diagnostic> {
     );
     let error = Diagnostic::error(codes::TOPOLOGY, message, link.origin, "closes a loop");
     Some(error.help("describe the tree that bridges make of the network, without this link"))
+}
+
+/// Bridges whose dedicated path two frames could want at once that share no link: those that go
+/// opposite ways over two links. Where there are three, both go to the third one.
+fn pairs(system: &System, ports: &[PortId]) -> Vec<Diagnostic> {
+    let nodes: BTreeSet<NodeId> = ports.iter().map(|port| system.port(*port).node).collect();
+    let is_pair = |node: &NodeId| system.node(*node).has_dedicated_pair();
+    let error = |node: NodeId| {
+        let node = system.node(node);
+        let message = format!(
+            "`{}` has a dedicated path and two links: frames of both may meet on it, and one is \
+             dropped",
+            node.name
+        );
+        Diagnostic::error(codes::TOPOLOGY, message, node.origin, "has two links")
+            .help("remove `dedicated_path`, or the bridge")
+    };
+    nodes.into_iter().filter(is_pair).map(error).collect()
 }
 
 /// Ports that do not send stations' frames first.

@@ -193,6 +193,36 @@ fn what_cuts_through_may_also_store() {
     assert_eq!(last(&plan) - last(&stores), 4_000);
 }
 
+// 50 octets are 400 ns, and one more for the crossing of clocks. No frame is stored, and best
+// effort waits: only at the port of a itself it is ahead.
+#[test]
+fn a_dedicated_path_takes_the_same_for_all_frames_and_best_effort_gives_way() {
+    let mut text = pair() + "[[host]]\nname = \"c\"\n";
+    link(&mut text, ["c", "s"], 1_000, 100);
+    noise(&mut text, "a", "b", 1_472);
+    let with = |more: &str| {
+        let path = format!("name = \"s\"\ndedicated_path = {{ wait_ns = 16{more} }}");
+        planned(&text.replace("name = \"s\"", &path), EXACT)
+    };
+    let delays = |plan: &BusPlan| plan.paths.iter().map(|it| it.delay_ns).collect::<Vec<_>>();
+    let plan = with("");
+    let passes = 100 + 400 + 16 + 100;
+    let frame = 1_538 * 8;
+    assert!(delays(&plan).contains(&[passes, passes + 8 + frame]), "{:?}", delays(&plan));
+    assert_eq!(terms(&plan, 0)[3], ("best effort at ports", frame));
+    let finishes = with(", on_best_effort = \"finish\"");
+    assert!(delays(&finishes).contains(&[passes, passes + 8 + 2 * frame]));
+    assert_eq!(terms(&finishes, 0)[3], ("best effort at ports", 2 * frame));
+}
+
+#[test]
+fn a_dedicated_path_between_two_links_is_refused() {
+    let text = pair().replace("name = \"s\"", "name = \"s\"\ndedicated_path = {}");
+    let errors = plan_bus(&system(&text), &EXACT).expect_err("frames may meet");
+    assert_eq!(errors[0].code, onbeat_model::codes::network_code::TOPOLOGY);
+    assert!(errors[0].message.contains("dedicated path and two links"), "{}", errors[0].message);
+}
+
 #[test]
 fn the_master_is_the_host_in_the_middle_or_the_one_that_is_asked_for() {
     let mut text = BEGIN.to_owned();

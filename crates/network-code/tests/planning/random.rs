@@ -55,6 +55,28 @@ pub(super) fn description(random: &mut Random) -> String {
     if random.one_in(3) {
         noise(&mut text, names[0], names[1], random.between(18, 1_472));
     }
+    dedicated(random, text, bridges)
+}
+
+/// Some bridges of three links or more get a dedicated path.
+fn dedicated(random: &Random, mut text: String, bridges: usize) -> String {
+    // Apart from all other draws, which stay what they were.
+    let mut apart = Random(random.0 ^ 0xded);
+    for at in 0..bridges {
+        let name = format!("\"b{at}\"");
+        let links = text.lines().filter(|it| it.starts_with("ends") && it.contains(&name));
+        if links.count() > 2 && apart.one_in(3) {
+            let policy = apart.one_of(&["retry", "retry", "drop", "finish"]);
+            let wait = apart.one_of(&[0, 0, 8, 1_000, 50_000]);
+            let path = format!("{{ on_best_effort = \"{policy}\", wait_ns = {wait} }}");
+            let plain = text
+                .replace(&format!("name = {name}\ncut_through = true"), &format!("name = {name}"));
+            text = plain.replace(
+                &format!("name = {name}\n"),
+                &format!("name = {name}\ndedicated_path = {path}\n"),
+            );
+        }
+    }
     text
 }
 
@@ -190,8 +212,9 @@ struct Figures {
     /// Messages, and those that took longer than any could if none waited for another one.
     deliveries: usize,
     early: usize,
-    /// Systems whose stations are late.
+    /// Systems whose stations are late, and those with dedicated paths.
     late: usize,
+    dedicated: usize,
 }
 
 /// Plans and simulates one system; none if it is refused.
@@ -232,6 +255,7 @@ fn planned(seed: u64) -> Option<Figures> {
     figures.in_time += usize::from(plan.slots.iter().all(keeps));
     figures.hyper += usize::from(plan.rounds > 1);
     figures.late += usize::from(plan.slot_error > Span::ZERO);
+    figures.dedicated += usize::from(text.contains("dedicated_path"));
     Some(figures)
 }
 
@@ -260,6 +284,7 @@ fn frames_never_meet_and_messages_keep_their_bounds() {
                 all.deliveries += figures.deliveries;
                 all.early += figures.early;
                 all.late += figures.late;
+                all.dedicated += figures.dedicated;
             }
             None => all.refused += 1,
         }
@@ -267,7 +292,7 @@ fn frames_never_meet_and_messages_keep_their_bounds() {
     assert!(all.refused * 3 < count, "{all:?}");
     assert!(all.hyper * 5 > count && all.in_time * 2 > count, "{all:?}");
     assert!(all.deliveries > count * 100 && all.early > count, "{all:?}");
-    assert!(all.late * 8 > count, "{all:?}");
+    assert!(all.late * 8 > count && all.dedicated * 8 > count, "{all:?}");
     println!("{count} systems: {all:?}");
 }
 

@@ -2,7 +2,7 @@
 //! bridges that hold frames back, applications that write as often and as early as they may. Where
 //! frames go and how long they take is computed here from the description alone.
 
-use onbeat_model::system::{NodeKind, PortId, System};
+use onbeat_model::system::{Bridge, NodeKind, PortId, System};
 use onbeat_model::units::MacAddress;
 use onbeat_network_code::interpreter::{Interpreter, SentContent, SentFrame, StationRecord};
 use onbeat_network_code::planning::BusPlan;
@@ -206,7 +206,8 @@ impl<'a> World<'a> {
         let mut ready = vec![(self.system.node(node).ports[0], begin)];
         while let Some((port, at)) = ready.pop() {
             let from = self.system.port(port).node.index();
-            let wait = self.best_effort(port);
+            let blocks = self.system.node(self.system.port(port).node).best_effort_blocks();
+            let wait = if blocks { self.best_effort(port) } else { 0 };
             let wait = self.octets(from, wait);
             let start = at + self.up_to(wait);
             let end = start + self.octets(from, octets);
@@ -220,6 +221,16 @@ impl<'a> World<'a> {
                     let it = self.plan.stations.iter().position(|station| station.node == node);
                     let ethertype = start + self.octets(from, 26) + propagation;
                     flight.arrivals.extend(it.map(|it| (it, (ethertype, end + propagation))));
+                }
+                NodeKind::Bridge(Bridge { dedicated_path: Some(path), .. }) => {
+                    // 50 octets by the bridge's clock, and one for the crossing of clocks.
+                    let cycles = NS + i128::from(self.drift_ppb[node.index()]);
+                    let wait = i128::from(path.wait.as_ns()) * cycles;
+                    let passes = self.octets(node.index(), 50) + wait;
+                    let crosses = self.up_to(self.octets(node.index(), 1));
+                    let at = start + propagation + passes + crosses;
+                    let others = &self.system.node(node).ports;
+                    ready.extend(others.iter().filter(|it| **it != peer).map(|it| (*it, at)));
                 }
                 NodeKind::Bridge(bridge) => {
                     let is_cut = bridge.cut_through && self.up_to(1) == 1;
