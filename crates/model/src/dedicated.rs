@@ -31,13 +31,13 @@ pub struct DedicatedPath {
 }
 
 impl DedicatedPath {
-    /// What must be in of a frame until it is known to be a station's, at which ports are warned:
-    /// preamble, addresses, tag and EtherType, whether there is a tag or not.
-    pub const WARNING: Octets = Octets::new(26);
+    /// When ports are warned: preamble, addresses, tag and EtherType are in, whether there is a tag
+    /// or not, and have been brought into the clock of the switch, which takes 6 octets more.
+    pub const WARNING: Octets = Octets::new(32);
     /// From the first octet of the preamble in to the first octet out, without a wait: the warning,
-    /// the rest of an octet that goes out, one octet that aborts it, the gap, and what registers
-    /// and the crossing of clocks take.
-    pub const START: Octets = Octets::new(50);
+    /// the rest of an octet that goes out, one octet that aborts it, the gap. It is what
+    /// `rtl/switch/atacama_switch.v` takes from pin to pin.
+    pub const START: Octets = Octets::new(46);
     /// By how much later a frame may leave: what crosses to another oscillator's clock takes a
     /// cycle more at times. The network engine has exact clocks there.
     pub const CROSSING: Octets = Octets::new(1);
@@ -73,6 +73,6 @@ impl Node {
 
 const _: () = assert!(
     DedicatedPath::WARNING.get() + 1 + DedicatedPath::ABORT.get() + frame::GAP.get()
-        <= DedicatedPath::START.get(),
+        == DedicatedPath::START.get(),
     "what is aborted is over, gap included, when the station's frame begins"
 );

@@ -82,15 +82,15 @@ fn a_dedicated_path_takes_a_fixed_time_and_best_effort_only_if_it_ends_first() {
     let exact = NetworkAssumptions { best_effort: Some(Octets::new(64)), drift_ppb_max: 0 };
     let model = network_model(&with("{}"), &programs, exact).expect("a model");
     // 84 octets of best effort are at the host's port, and one octet crosses clocks.
-    assert_eq!(delay(&model, "x to b"), Some((100 + 400 + 100, 672 + 100 + 408 + 100)));
-    // 150,400 ns by 100 ppm are 15.04 ns, with 8 more 15.0408.
+    assert_eq!(delay(&model, "x to b"), Some((100 + 368 + 100, 672 + 100 + 376 + 100)));
+    // 150,368 ns by 100 ppm are 15.04 ns, with 8 more 15.0376.
     let off = NetworkAssumptions { best_effort: None, drift_ppb_max: 100_000 };
     let late = with("{ wait_ns = 150_000 }");
     let model = network_model(&late, &programs, off).expect("a model");
-    assert_eq!(delay(&model, "x to b"), Some((150_600 - 16, 150_608 + 16)));
+    assert_eq!(delay(&model, "x to b"), Some((150_568 - 16, 150_576 + 16)));
     let finish = with("{ on_best_effort = \"finish\" }");
     let model = network_model(&finish, &programs, exact).expect("a model");
-    assert_eq!(delay(&model, "x to b"), Some((600, 2 * 672 + 608)));
+    assert_eq!(delay(&model, "x to b"), Some((568, 2 * 672 + 576)));
     let two = link("a", "x", 1_000) + &link("x", "b", 1_000);
     let pair = (nodes(&["a", "b"], &["x"]) + &two)
         .replace("name = \"x\"", "name = \"x\"\ndedicated_path = {}");

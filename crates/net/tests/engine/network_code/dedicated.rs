@@ -64,11 +64,11 @@ fn exactly(ns: i64) -> Option<SpanExtremes> {
 }
 
 /// Preamble out to the last octet in of 72 octets, over two links and a switch.
-const OVER_ONE: i64 = 50 + 400 + 72 * 8 + 50;
-/// The second round: the master's frame is 64 ns behind its begin, and 50 on the link. It is known
-/// after 26 octets and leaves 50 behind the first; the next one follows it without a pause.
-const WARNED: i64 = 200_064 + 50 + 208;
-const STARTS: i64 = 200_064 + 50 + 400;
+const OVER_ONE: i64 = 50 + 368 + 72 * 8 + 50;
+/// The second round: the master's frame is 64 ns behind its begin, and 50 on the link. Ports are
+/// warned after 32 octets, and it leaves 46 behind the first; the next one follows at once.
+const WARNED: i64 = 200_064 + 50 + 256;
+const STARTS: i64 = 200_064 + 50 + 368;
 const IS_OVER: i64 = STARTS + 2 * 84 * 8;
 
 #[test]
@@ -93,7 +93,7 @@ fn two_switches_add_their_times() {
     dedicate(&mut network, NodeId(3), BestEffortPolicy::Retry, 0);
     dedicate(&mut network, NodeId(4), BestEffortPolicy::Drop, 24);
     let run = run(&network, &team(2), Span::from_us(1_000));
-    assert_eq!(listener(&run.stations, 0, 1).wire, exactly(OVER_ONE + 50 + 424));
+    assert_eq!(listener(&run.stations, 0, 1).wire, exactly(OVER_ONE + 50 + 392));
     assert_eq!(listener(&run.stations, 0, 2).wire, exactly(OVER_ONE));
     // An ordinary bridge stores.
     let NodeKind::Bridge(bridge) = &mut network.system.nodes[4].kind else { panic!() };
