@@ -59,9 +59,11 @@ def add_attack(network: Network, options: Options) -> None:
                        interval_millicycles=PERIOD * 1000, source=0x020000000009, **words)
     elif words:
         # As fast as the wire allows, for the phase.
-        length = (int(str(words["length"])) + int(str(words.get("most_length", words["length"])))) // 2
-        count = 1 if one else ROUNDS * PERIOD // (length + 20)
-        network.stream("attacker", "attack", start=begin, count=count, source=0x020000000009, **words)
+        least = int(str(words["length"]))
+        mean = (least + int(str(words.get("most_length", least)))) // 2
+        count = 1 if one else ROUNDS * PERIOD // (mean + 20)
+        network.stream("attacker", "attack", start=begin, count=count, source=0x020000000009,
+                       **words)
     after = START + (2 * ROUNDS + 2) * PERIOD
     network.stream("attacker", "rt-probe", type="rt", length=102, start=after + SLOT, count=10,
                    interval_millicycles=PERIOD * 1000, source=0x020000000009)

@@ -168,7 +168,8 @@ def oscillator_point(seed: int, words: int, frames: int, load: bool, variant: st
     # There in any case: the devices' clocks are the same with load and without.
     best_effort(network, SWITCHES, 800 if load else 0)
     read_counters(network, SWITCHES)
-    result = network.run(START + frames * interval + 500, drain_cycles=4_000)
+    # Stations do not stop: the end is between two frames, whatever their clocks.
+    result = network.run(START + frames * interval, drain_cycles=2_000)
     values = end_to_end(result)
     aborts = sum(
         value
@@ -248,7 +249,8 @@ def figure_4_point(policy: str, octets: int, frames: int) -> dict:
     for at in range(2):
         name = network.device("injector", f"load{at}")
         network.link(name, 0, f"s{at}", 1)
-        network.stream(name, "load", length=1000, source=0x020000000100 + at,
+        # Drawn delays, so that the streams do not stay in step.
+        network.stream(name, "load", length=1000, source=0x020000000100 + at, jitter=1_000,
                        interval_millicycles=interval_millicycles(470, 1000))
     read_counters(network, SWITCHES)
     network.lines.append("bin_fs 100000000")

@@ -1,4 +1,4 @@
-"""Networks of stations, switches and injectors for the hardware's bench: as text, run, as results."""
+"""Networks of stations, switches and injectors for the hardware's bench: written, run, read."""
 
 from __future__ import annotations
 
@@ -73,9 +73,6 @@ class Network:
         self.write(station, SOURCE + 1, number)
         self.write(station, INSTRUCTIONS, len(program))
         self.write(station, BUFFERS, len(outputs))
-        for at, word in enumerate(program):
-            self.write(station, PROGRAM + 2 * at, word >> 32)
-            self.write(station, PROGRAM + 2 * at + 1, word & 0xFFFFFFFF)
         place = 0
         for at, words in enumerate(outputs):
             self.write(station, BUFFER_ROW + at, words << 12 | place)
@@ -87,6 +84,10 @@ class Network:
             words = messages.get(at, 0)
             self.write(station, MESSAGE_ROW + at, (1 << 21 | words << 12 | place) if words else 0)
             place += words
+        # Instructions are resolved by these tables when they are loaded.
+        for at, word in enumerate(program):
+            self.write(station, PROGRAM + 2 * at, word >> 32)
+            self.write(station, PROGRAM + 2 * at + 1, word & 0xFFFFFFFF)
         self.write(station, CONTROL, 1, start)
 
     def sender(self, name: str, number: int, words: int, interval: int, start: int) -> str:

@@ -27,7 +27,7 @@ OCTETS = (64, 128, 256, 512, 800, 1100, 1500)
 QUICK_OCTETS = (64, 512, 1500)
 
 
-def measure(name: str, chosen: argparse.Namespace) -> object:
+def measure(name: str, chosen: argparse.Namespace) -> list | dict:
     """The data of one experiment."""
     quick = chosen.quick
     if name == "latency":
@@ -43,6 +43,14 @@ def measure(name: str, chosen: argparse.Namespace) -> object:
     if name == "attacks":
         return attacks.all_attacks()
     return waveform.cut()
+
+
+def as_lines(found: object) -> str:
+    """JSON with a line for each member of the outermost object or array."""
+    if isinstance(found, list):
+        return "[\n" + ",\n".join(json.dumps(member) for member in found) + "\n]\n"
+    members = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
+    return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 EXPERIMENTS = ("latency", "table", "spread", "robustness", "attacks", "waveform")
@@ -66,7 +74,7 @@ def main() -> int:
         if not chosen.draw:
             start = time.monotonic()
             found = measure(name, chosen)
-            data.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            data.write_text(as_lines(found), encoding="utf-8")
             say(f"{name}: {time.monotonic() - start:.0f} s")
         if data.exists():
             chart.draw(name, json.loads(data.read_text(encoding="utf-8")), RESULTS)
