@@ -129,14 +129,16 @@ def robustness(data: list[dict]) -> str:
                 if not of["received"]:
                     continue
                 x = panel.x(point["mbit_per_s"])
-                low, mean, high = (panel.y(of[key] / 1e9) for key in ("min_fs", "mean_fs", "max_fs"))
+                low, mean, high = (
+                    panel.y(of[key] / 1e9) for key in ("min_fs", "mean_fs", "max_fs")
+                )
                 parts.append(line(x, low, x, high, colour, 'stroke-width="2"'))
                 parts.append(f'<circle cx="{x:.1f}" cy="{mean:.1f}" r="3" fill="{colour}"/>')
                 lost = 100 * (1 - of["received"] / of["sent"])
                 if lost:
                     parts.append(text(x, high - 6, f"{lost:.1f}&#8239;%", colour, "middle"))
     frames = min(point["real-time"]["sent"] for point in data)
-    parts.append(text(60, 375, f"Least, mean, greatest latency through three switches of {frames:,} "
+    parts.append(text(60, 375, f"Latency through three switches, least, mean, greatest of {frames:,} "
                                "frames each: real time", BLUE))
     parts.append(text(530, 375, "and best effort, with the share that was lost", ORANGE))
     return svg(60 + 300 * len(policies), 390, parts)

@@ -68,7 +68,7 @@ class Network:
 
     def load(self, station: str, number: int, program: list[int], messages: dict[int, int],
              outputs: list[int], start: int) -> None:
-        """A station's program, and its start in a cycle; what words its messages and outputs have."""
+        """A station's program, its start in a cycle, the words of its messages and outputs."""
         self.write(station, SOURCE, 0x0200)
         self.write(station, SOURCE + 1, number)
         self.write(station, INSTRUCTIONS, len(program))

@@ -30,8 +30,12 @@ void Network::link(Device &a, unsigned a_port, Device &b, unsigned b_port, Femto
             throw std::runtime_error("a port has two links: " + a.name + ", " + b.name);
     if (a_port >= a.ports || b_port >= b.ports)
         throw std::runtime_error("no such port: " + a.name + ", " + b.name);
-    directions_.push_back(std::make_unique<Direction>(Direction{&a, a_port, &b, b_port, delay, {}}));
-    directions_.push_back(std::make_unique<Direction>(Direction{&b, b_port, &a, a_port, delay, {}}));
+    auto add = [&](Device &from, unsigned from_port, Device &to, unsigned to_port) {
+        directions_.push_back(
+            std::make_unique<Direction>(Direction{&from, from_port, &to, to_port, delay, {}}));
+    };
+    add(a, a_port, b, b_port);
+    add(b, b_port, a, a_port);
 }
 
 void Network::start()

@@ -41,7 +41,8 @@ def own_rules(path):
 def commands(path):
     """How the programs are asked."""
     search = [word for room in ROOMS for word in ("-y", str(room), f"-I{room}")]
-    verilator = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", "--top-module", path.stem]
+    verilator = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME"]
+    verilator += ["--top-module", path.stem]
     icarus = ["iverilog", "-g2005", "-Wall", "-t", "null", "-s", path.stem]
     return [
         [*verilator, "--language", "1364-2005", "+libext+.v", *search, str(path)],
