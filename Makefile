@@ -58,7 +58,7 @@ lint:
 
 hardware:
 	@scripts/needs rust cc c++ python hardware hardware-long
-	@$(MAKE) --no-print-directory -C rtl lint tests-long
+	@$(MAKE) --no-print-directory -C rtl lint formal tests-long synth route
 	ONBEAT_REQUIRE=tools ONBEAT_HARDWARE_PROGRAMS=100000 \
 		ONBEAT_HARDWARE_RESULT=$(CURDIR)/benches/atacama/lockstep.json \
 		$(CARGO) test --locked -p onbeat-network-code --test network_code hardware

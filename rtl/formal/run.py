@@ -18,7 +18,7 @@ FORMAL = Path(__file__).resolve().parent
 RTL = FORMAL.parent
 OUT = RTL.parent / "target" / "hardware" / "formal"
 # What a proof takes at most; it is unknown then, which fails.
-SECONDS = 60
+SECONDS = 300
 
 
 @dataclass(frozen=True)
