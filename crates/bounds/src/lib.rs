@@ -255,7 +255,10 @@ fn drafted(system: &System, protected: bool, kept: &KeptPlan) -> Result<Draft, V
     let refused = schedule.errors.into_iter().chain(refused);
     let refused = refused.chain(reserve::overloads(system, &plan));
     let refused = refused.chain(device::refusals(system, &plan));
-    let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
+    let refused: Vec<_> = refused
+        .chain(reserve::intruders(system, &plan))
+        .chain(reserve::over_dedicated(system, &plan))
+        .collect();
     let admitted = refused.is_empty();
     errors.extend(refused);
     Ok(Draft { plan, errors, admitted })

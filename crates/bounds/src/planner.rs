@@ -578,6 +578,7 @@ impl Part {
         errors.extend(reserve::overloads(system, plan));
         errors.extend(device::refusals(system, plan));
         errors.extend(reserve::intruders(system, plan));
+        errors.extend(reserve::over_dedicated(system, plan));
         if !errors.is_empty() {
             let port = reserve::overloaded(system, plan).map(|(port, ..)| port).next();
             return Err(Refused { errors, port });

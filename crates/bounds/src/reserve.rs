@@ -294,6 +294,30 @@ pub(crate) fn intruders(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     errors
 }
 
+/// One error for each channel with a reservation at a bridge to which all but frames of stations
+/// are best effort.
+pub(crate) fn over_dedicated(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        let mut nodes = planned.paths.iter().flatten().map(|port| system.port(*port).node);
+        let found = nodes.find(|node| system.node(*node).dedicated_path().is_some());
+        if let Some(node) = found.map(|node| system.node(node)).filter(|_| planned.protected) {
+            let message = format!(
+                "channel `{}`: it is best effort to `{}`, which has a dedicated path for stations",
+                channel.name, node.name
+            );
+            let error =
+                Diagnostic::error(codes::OVER_DEDICATED, message, channel.origin, "is reserved")
+                    .related(node.origin, "the bridge")
+                    .help(
+                        "set `reserve = false`, or let stations carry it: `--backend network-code`",
+                    );
+            errors.push(error);
+        }
+    }
+    errors
+}
+
 /// Each port where classes A, B and asynchronous together reserve more than 75 % of its rate
 /// (802.1Q-2018 34.3.1's recommended delta bandwidths), with what they reserve and the percentage
 /// that they may. The standard has no limit for asynchronous shaping: it takes of the same share,

@@ -307,6 +307,8 @@ areas! {
         DEVICE = "OB2018", "a device cannot do what the plan asks of it";
         /// Frames cannot be replicated as the description asks.
         REPLICATION = "OB2019", "frames cannot be replicated so";
+        /// A reservation over a bridge to which it is best effort.
+        OVER_DEDICATED = "OB2020", "a reservation over a dedicated path";
     }
     /// What keeps a run from beginning.
     run {

@@ -106,6 +106,7 @@ impl<'a> FlowNetwork<'a> {
         network.add_flooded();
         network.add_gptp();
         network.add_reservation_protocol();
+        network.add_dedicated();
         network.mark_lengths();
         network
     }
@@ -319,6 +320,16 @@ impl<'a> FlowNetwork<'a> {
         for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {
             longest[CONTROL_QUEUE] = frame::MAX_UNTAGGED.max(longest[CONTROL_QUEUE]);
             unlimited[CONTROL_QUEUE] = true;
+        }
+    }
+
+    /// To a bridge with a dedicated path all is best effort of one queue, behind frames of stations
+    /// that no description knows.
+    fn add_dedicated(&mut self) {
+        for (at, port) in self.system.ports.iter().enumerate() {
+            if self.system.node(port.node).dedicated_path().is_some() {
+                self.unlimited[at] = [true; QUEUES];
+            }
         }
     }
 

@@ -56,6 +56,15 @@ impl Analysis<'_> {
     fn no_limit_of(&self, place: QueueId, seen: &mut BTreeSet<QueueId>) -> Option<Unbounded> {
         let (port, queue) = place;
         if self.network.unlimited[port][queue] {
+            let node = self.network.system.port(PortId(port as u32)).node;
+            if self.network.system.node(node).dedicated_path().is_some() {
+                let port = self.network.system.port_label(PortId(port as u32));
+                let why = format!(
+                    "all but frames of stations is best effort at {port}, which a dedicated path \
+                     interrupts at any time"
+                );
+                return Some(at(Cause::UnlimitedTraffic, place, why));
+            }
             let what = match queue {
                 CONTROL_QUEUE => "frames of the reservation protocol".to_owned(),
                 _ => self.unlimited_traffic(port),

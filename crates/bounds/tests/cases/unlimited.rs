@@ -38,6 +38,21 @@ fn a_stream_in_the_queue_of_noise_or_below_has_no_bound() {
 }
 
 #[test]
+fn nothing_has_a_bound_beside_a_dedicated_path() {
+    let mut net = star(&["h1", "h2", "h3"]);
+    net.stream("h1", &["h3"], 7, 500).at(1_000_000);
+    let has = Case::new(net);
+    assert!(has.plan.streams[0].bounds[0].is_some());
+    let mut net = star(&["h1", "h2", "h3"]);
+    net.stream("h1", &["h3"], 7, 500).at(1_000_000);
+    net.bridge("b").dedicated_path = Some(Default::default());
+    let case = Case::new(net);
+    assert_eq!(reason(&case, 0), (Cause::UnlimitedTraffic, "b.p3".to_owned(), 7));
+    let port = case.net.port("b", "h3").index();
+    assert!(case.plan.backlogs[port].iter().all(Option::is_none));
+}
+
+#[test]
 fn noise_in_its_own_windows_takes_the_bound_of_what_is_scheduled_there() {
     let mut net = beside_noise(1);
     net.0.streams[0].every(1_000_000);

@@ -1,10 +1,11 @@
 use crate::build::{Net, two_hosts};
 use onbeat_bounds::plan;
 use onbeat_model::codes::plan as codes;
+use onbeat_model::dedicated::DedicatedPath;
 use onbeat_model::diagnostic::Severity;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::port::{GateControl, GateEntry};
-use onbeat_model::system::{Class, QueueLimits};
+use onbeat_model::system::{Bridge, Class, NodeKind, QueueLimits};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::Octets;
 
@@ -17,6 +18,21 @@ fn wire(rate_bps: u64) -> Net {
 
 fn codes(net: &Net) -> Vec<&'static str> {
     plan(&net.0, true).unwrap_err().iter().map(|e| e.code.as_str()).collect()
+}
+
+#[test]
+fn nothing_is_reserved_at_a_bridge_with_a_dedicated_path() {
+    let mut net = Net::new(&["h1", "h2"], &["b"]);
+    net.link("h1", "b", 100_000_000);
+    net.link("b", "h2", 100_000_000);
+    net.channel("a", "h1", &["h2"]);
+    assert!(plan(&net.0, true).is_ok());
+    let dedicated_path = Some(DedicatedPath::default());
+    net.node("b").kind = NodeKind::Bridge(Bridge { dedicated_path, ..Bridge::default() });
+    assert_eq!(codes(&net), [codes::OVER_DEDICATED.as_str()]);
+    // As best effort it is planned.
+    net.0.channels[0].reserve = false;
+    assert!(plan(&net.0, true).is_ok());
 }
 
 #[test]
