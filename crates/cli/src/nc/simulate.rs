@@ -386,6 +386,7 @@ impl Simulated<'_> {
             "name": self.system.port_label(port.port),
             "frames": port.frames,
             "collisions": port.collisions,
+            "dropped": port.dropped,
             "waits": port.waits,
             "wait_max_ns": port.wait_max.as_ns(),
         })

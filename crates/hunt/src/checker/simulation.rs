@@ -14,6 +14,9 @@ pub(super) struct Check<'a> {
     pub(super) description: &'a str,
 }
 
+/// What may take a copy of a frame, by its key.
+const LOSSES: [&str; 5] = ["policed", "overflowed", "faulted", "aborted", "rogue"];
+
 impl Check<'_> {
     pub(super) fn all(&self, bounds: &Bounds, code: i32, report: &mut Report) {
         let mut broken = 0;
@@ -117,8 +120,7 @@ impl Check<'_> {
     /// Every frame is somewhere: received, dropped on purpose, refused or swallowed.
     fn losses(&self, flow: &Value, flow_name: &str, report: &mut Report) {
         let released = count(&flow["released"]);
-        let gone: u64 =
-            ["policed", "overflowed", "faulted", "rogue"].iter().map(|k| count(&flow[*k])).sum();
+        let gone: u64 = LOSSES.iter().map(|k| count(&flow[*k])).sum();
         let listeners = list(&flow["listeners"]);
         let replicated = self.description.contains("paths =");
         // What has a bound has arrived at the end, if it is no more than what was described.

@@ -1,6 +1,7 @@
 //! Descriptions from seeds. Whatever the schema can say is drawn sooner or later: each key, each
 //! word, both ends of each range; `tests/coverage.rs` holds it to that.
 
+mod dedicated;
 mod nodes;
 mod ports;
 mod programs;
@@ -90,6 +91,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.open_classes();
     draft.replicate();
     draft.alternatives();
+    draft.dedicated_path();
     draft.into_description(seed)
 }
 
@@ -110,6 +112,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.open_classes();
     draft.replicate();
     draft.alternatives();
+    draft.dedicated_path();
     draft.into_description(seed)
 }
 

@@ -125,6 +125,7 @@ pub(super) fn flow(
     let losses = [
         (seen.policed, "policed"),
         (seen.faulted, "lost to described faults"),
+        (seen.aborted, "aborted for frames of stations"),
         (seen.rogue, "copies eliminated outside the history"),
     ];
     for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {

@@ -142,6 +142,9 @@ pub struct FlowResult {
     pub overflowed: u64,
     /// Copies that a described fault swallowed.
     pub faulted: u64,
+    /// Copies of best effort that a dedicated path aborted and lost.
+    #[serde(default)]
+    pub aborted: u64,
     /// Copies that were eliminated as duplicates (802.1CB): no loss.
     pub duplicates: u64,
     /// Copies that were eliminated because their sequence number is outside the history (802.1CB's
@@ -175,6 +178,9 @@ pub struct ListenerResult {
     /// Copies on a way to it that a described fault swallowed.
     #[serde(default)]
     pub faulted: u64,
+    /// Copies on a way to it that a dedicated path aborted and lost.
+    #[serde(default)]
+    pub aborted: u64,
     /// Release to receipt in true network time; null when nothing was received.
     pub latency_ns: Option<Latency>,
     /// The plan's worst case; null without one.
@@ -229,6 +235,25 @@ pub struct PortResult {
     pub busy_per_mille: u64,
     /// The queues in which anything was, or by their bound may be; the lowest first.
     pub queues: Vec<QueueResult>,
+    /// What the dedicated path did here; null if its node has none.
+    #[serde(default)]
+    pub dedicated: Option<DedicatedResult>,
+}
+
+/// What the dedicated path of a bridge did at one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DedicatedResult {
+    /// Frames of stations that left.
+    pub sent: u64,
+    /// Times that a frame of best effort was aborted.
+    pub aborts: u64,
+    /// Times that an aborted frame was sent again.
+    pub resent: u64,
+    /// Frames that were aborted and lost.
+    pub lost: u64,
+    /// Frames of stations that came by the port and were dropped, as that of another port was on
+    /// the path.
+    pub collisions: u64,
 }
 
 /// What one queue of a port held and sent.
@@ -350,14 +375,14 @@ impl Results {
 impl FlowResult {
     /// Copies that did not arrive, for whatever reason.
     pub fn lost(&self) -> u64 {
-        self.policed + self.overflowed + self.faulted
+        self.policed + self.overflowed + self.faulted + self.aborted
     }
 }
 
 impl ListenerResult {
     /// Copies on a way to it that did not arrive, for whatever reason.
     pub fn lost(&self) -> u64 {
-        self.policed + self.overflowed + self.faulted
+        self.policed + self.overflowed + self.faulted + self.aborted
     }
 }
 
@@ -451,6 +476,7 @@ fn flow_result(
         policed: seen.policed,
         overflowed: seen.overflowed,
         faulted: seen.faulted,
+        aborted: seen.aborted,
         duplicates: seen.duplicates,
         rogue: seen.rogue,
         deadline_ns: flow.deadline.map(Span::as_ns),
@@ -485,6 +511,7 @@ fn listener_result(
         policed: seen.lost.policed,
         overflowed: seen.lost.overflowed,
         faulted: seen.lost.faulted,
+        aborted: seen.lost.aborted,
         latency_ns: latency,
         bound_ns: worst,
         best_ns: bound.map(|b| b.best.as_ns()),
@@ -546,6 +573,13 @@ fn port_result(
         busy_ns: seen.busy.as_ns(),
         busy_per_mille: per_mille(seen.busy.as_ns().max(0) as u128, 1, duration),
         queues: queues.filter(used).collect(),
+        dedicated: seen.dedicated.map(|seen| DedicatedResult {
+            sent: seen.sent,
+            aborts: seen.aborts,
+            resent: seen.resent,
+            lost: seen.lost,
+            collisions: seen.collisions,
+        }),
     }
 }
 
