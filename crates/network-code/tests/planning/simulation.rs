@@ -223,10 +223,10 @@ impl<'a> World<'a> {
                     flight.arrivals.extend(it.map(|it| (it, (ethertype, end + propagation))));
                 }
                 NodeKind::Bridge(Bridge { dedicated_path: Some(path), .. }) => {
-                    // 50 octets by the bridge's clock, and one for the crossing of clocks.
+                    // 46 octets by the bridge's clock, and one for the crossing of clocks.
                     let cycles = NS + i128::from(self.drift_ppb[node.index()]);
                     let wait = i128::from(path.wait.as_ns()) * cycles;
-                    let passes = self.octets(node.index(), 50) + wait;
+                    let passes = self.octets(node.index(), 46) + wait;
                     let crosses = self.up_to(self.octets(node.index(), 1));
                     let at = start + propagation + passes + crosses;
                     let others = &self.system.node(node).ports;
