@@ -3,7 +3,7 @@
 //!
 //! `ONBEAT_NETWORK_CODE_PROGRAMS` says how many, `ONBEAT_NETWORK_CODE_SEED` from which seed on.
 
-use crate::generator::{Dice, program};
+use crate::generator::{Dice, instant, program, values, variable};
 use crate::pair::{Pair, Recorder, Stimulus, stimulate};
 use onbeat_model::units::MacAddress;
 use onbeat_network_code::interpreter::{Interpreter, StationRecord};
@@ -18,28 +18,6 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 const PROGRAMS: u64 = 6_000;
-
-fn variable(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
-}
-
-/// The cycle of the next input, at `from` or later: often just when the station does something.
-fn next_input(pair: &Pair, from: u64, dice: &mut Dice) -> u64 {
-    let next = pair.station.next().0;
-    let at = match dice.below(4) {
-        0 => from + dice.below(200),
-        _ if next > from + 3_000 => from + dice.below(600),
-        1 => next.saturating_sub(1),
-        2 => next,
-        _ => next + 1,
-    };
-    at.max(from)
-}
-
-fn values(words: u16, dice: &mut Dice) -> Vec<u32> {
-    let value = |dice: &mut Dice| if dice.percent(80) { dice.below(3) } else { dice.word() };
-    (0..words).map(|_| (value(dice) as u32).wrapping_sub(1)).collect()
-}
 
 fn source(dice: &mut Dice) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, if dice.percent(90) { 1 } else { 2 }])
@@ -72,7 +50,7 @@ fn run(program: &StationProgram, dice: &mut Dice, end: u64) -> Pair {
     // Behind a trap a few inputs suffice.
     let mut left = 2_000;
     while from < end && left > 0 {
-        let at = next_input(&pair, from, dice).min(end);
+        let at = instant(&pair.station, from, dice).min(end);
         pair.run(at);
         left = if pair.counters().traps > 0 { (left - 1).min(5) } else { left - 1 };
         // One link brings one frame at a time.

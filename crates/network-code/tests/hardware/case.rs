@@ -1,6 +1,6 @@
 //! What a simulation is given: a program, octets on the pins, and an application.
 
-use crate::generator::{Dice, program};
+use crate::generator::{Dice, instant, program, values};
 use crate::pair::Recorder;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};
@@ -292,26 +292,8 @@ impl Case {
     }
 }
 
-/// At `from` or later.
-fn instant(station: &Station, from: u64, dice: &mut Dice) -> u64 {
-    let next = station.next().0;
-    let at = match dice.below(4) {
-        0 => from + dice.below(200),
-        _ if next > from + 3_000 => from + dice.below(600),
-        1 => next.saturating_sub(1),
-        2 => next,
-        _ => next + 1,
-    };
-    at.max(from)
-}
-
 fn gap(dice: &mut Dice) -> u64 {
     if dice.percent(80) { 12 } else { 1 + dice.below(40) }
-}
-
-fn values(words: u16, dice: &mut Dice) -> Vec<u32> {
-    let value = |dice: &mut Dice| if dice.percent(80) { dice.below(3) } else { dice.word() };
-    (0..words).map(|_| (value(dice) as u32).wrapping_sub(1)).collect()
 }
 
 /// Makes something else of a frame without its check sequence, mostly of its headers.

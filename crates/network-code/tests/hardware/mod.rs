@@ -9,7 +9,7 @@ mod compare;
 mod shrink;
 mod simulator;
 
-use crate::generator::Dice;
+use crate::generator::{Dice, variable};
 use case::Case;
 use compare::{Coverage, compare};
 use onbeat_testkit::root;
@@ -17,10 +17,6 @@ use simulator::{Simulator, build};
 
 /// Programs that `make test` runs. `make hardware` runs 100,000.
 const PROGRAMS: u64 = 1_500;
-
-fn variable(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
-}
 
 #[test]
 fn the_table_of_the_hardware_is_the_languages() {
