@@ -3,7 +3,8 @@
 //!
 //! `ONBEAT_NETWORK_CODE_PROGRAMS` says how many, `ONBEAT_NETWORK_CODE_SEED` from which seed on.
 
-use crate::generator::{Dice, instant, program, values, variable};
+use crate::generator::{Dice, program};
+use crate::inputs::{instant, values, variable};
 use crate::pair::{Pair, Recorder, Stimulus, stimulate};
 use onbeat_model::units::MacAddress;
 use onbeat_network_code::interpreter::{Interpreter, StationRecord};

@@ -7,6 +7,7 @@ mod assembly;
 mod differential;
 mod generator;
 mod hardware;
+mod inputs;
 mod pair;
 mod planning;
 mod programs;

@@ -1,6 +1,7 @@
 //! What a simulation is given: a program, octets on the pins, and an application.
 
-use crate::generator::{Dice, instant, program, values};
+use crate::generator::{Dice, program};
+use crate::inputs::{instant, values};
 use crate::pair::Recorder;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::network_code::instruction::{BufferId, Instruction, MessageId};

@@ -9,7 +9,8 @@ mod compare;
 mod shrink;
 mod simulator;
 
-use crate::generator::{Dice, variable};
+use crate::generator::Dice;
+use crate::inputs::variable;
 use case::Case;
 use compare::{Coverage, compare};
 use onbeat_testkit::root;
