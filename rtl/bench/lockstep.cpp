@@ -43,9 +43,12 @@ enum Kind : uint32_t {
 };
 
 // From a write of a register to its effect, in cycles behind that of the request.
-constexpr uint32_t FLAG_DELAY = 1;
+constexpr uint32_t FLAG_DELAY = 2;
 // From what is read to the answer.
-constexpr uint32_t READ_DELAY = 2;
+constexpr uint32_t READ_DELAY = 3;
+// Before the end, in cycles: the pins of a stop, the last request given up, the last one that begins.
+// So every answer is there by then.
+constexpr uint32_t STOP_DELAY = 2, QUIET = 6, LONGEST_REQUEST = 12;
 // From the link's pin to the station.
 constexpr uint32_t LINK_DELAY = 2;
 // Words of the data buffers.
@@ -107,7 +110,7 @@ private:
     size_t best_frame = 0, best_octet = 0;
     std::vector<Action> actions;
     size_t action = 0, part = 0;
-    bool requested = false, was_sending = false;
+    bool requested = false, was_sending = false, was_refused = false;
     std::vector<uint32_t> known;
 
     void event(uint32_t kind, uint32_t a, uint32_t b, uint32_t at) {
@@ -242,18 +245,18 @@ private:
     // Of the action at hand a part at a time: a word, or the end of a write. The program is stopped
     // by the end of the last cycle; a request before that is over then, or given up.
     void application() {
-        if (cycle + 1 == cycles) {
-            requested = false;
+        if (cycle + QUIET >= cycles) requested = false;
+        if (requested) return;
+        station->bus_write = station->bus_read = 0;
+        if (cycle + STOP_DELAY == cycles) {
             station->bus_address = 0x000002;
             station->bus_write_data = 0;
             station->bus_write = 1;
-            station->bus_read = 0;
-        } else if (!requested) {
-            station->bus_write = station->bus_read = 0;
-            // The first cycle still has the start's answer.
-            bool may_begin = cycle > 0 && cycle + 4 < cycles && action < actions.size();
-            if (may_begin && cycle >= actions[action].at) begin(actions[action]);
+            return;
         }
+        // The first cycle still has the start's answer.
+        bool may_begin = cycle > 0 && cycle + LONGEST_REQUEST < cycles && action < actions.size();
+        if (may_begin && cycle >= actions[action].at) begin(actions[action]);
     }
 
     void begin(const Action &now) {
@@ -319,7 +322,7 @@ private:
         was_sending = station->tx_en;
         if (requested && station->bus_ready) {
             const Action &now = actions[action];
-            if (station->trace_refused) {
+            if (was_refused) {
                 event(REFUSED, now.kind, uint32_t(action));
                 part = now.numbers.size();
             } else if (now.kind == 3) {
@@ -328,11 +331,14 @@ private:
             }
             answered();
         }
+        // It is answered in the next cycle.
+        was_refused = station->trace_refused;
     }
 
     void counters() {
         station->bus_write = station->bus_read = 0;
-        step();
+        // Up to the answer of the stop.
+        for (uint32_t i = 0; i < 3; i++) step();
         for (uint32_t i = 0; i < COUNTERS; i++) event(COUNTER, i, access(0x000020 | i, false, 0));
     }
 };

@@ -19,7 +19,6 @@ module nc_buffers #(
     // Before the start: words.
     input  wire               load_word,
     input  wire [ADDRESS-1:0] load_address,
-    input  wire [31:0]        load_value,
 
     // The core's: see there.
     // What of a row is for others is not used.
@@ -35,8 +34,10 @@ module nc_buffers #(
     input  wire [8:0]         word_index,
     output reg  [31:0]        word,
 
-    // `receive` begins to copy; its words come one behind the other, the last one with `copy_ends`.
-    input  wire               copy_begins,
+    // A `receive` is issued; one cycle later, that it copies nothing. Its words come one behind the
+    // other, the last one with `copy_ends`.
+    input  wire               does_receive,
+    input  wire               copies_nothing,
     input  wire               copies,
     input  wire               copy_ends,
     input  wire [31:0]        copied_word,
@@ -57,42 +58,57 @@ module nc_buffers #(
     output wire [31:0]        read_value
 );
     localparam [ADDRESS-1:0] ONE = 1, HALF = 1 << (ADDRESS - 1);
+    localparam TOP = ADDRESS - 1;
 
-    // Which bank of each buffer is complete.
+    // Which bank of each buffer is complete. What it was in the cycle of an issue is known one
+    // cycle later: meanwhile both halves of the memory are read.
     reg [255:0] banks;
     wire [7:0] left_id = current[`NC_ROW_LEFT_ID];
-    wire [7:0] right_id = current[`NC_RIGHT_ID];
     wire [11:0] left = current[`NC_ROW_LEFT];
     wire [11:0] right = current[`NC_RIGHT_ADDRESS];
     wire [8:0] words = current[`NC_ROW_WORDS];
-    wire left_bank = current[`NC_ROW_LEFT_BANKED] && banks[left_id];
-    wire right_bank = current[`NC_RIGHT_BANKED] && banks[right_id];
-    wire [ADDRESS-1:0] left_address = left[ADDRESS-1:0] ^ (left_bank ? HALF : {ADDRESS{1'b0}});
-    wire [ADDRESS-1:0] right_address =
-        right[ADDRESS-1:0] ^ (right_bank ? HALF : {ADDRESS{1'b0}});
+    wire left_chosen, right_chosen;
+    nc_select left_select (
+        .clk(clk), .bits(banks), .number(left_id), .chosen(left_chosen)
+    );
+    nc_select right_select (
+        .clk(clk), .bits(banks), .number(current[`NC_RIGHT_ID]), .chosen(right_chosen)
+    );
+    reg compared, left_banked, right_banked, left_top, right_top;
+    always @(posedge clk) begin
+        compared <= may_compare;
+        left_banked <= current[`NC_ROW_LEFT_BANKED];
+        right_banked <= current[`NC_RIGHT_BANKED];
+        left_top <= left[TOP];
+        right_top <= right[TOP];
+    end
+    wire left_bank = left_banked && left_chosen;
+    wire right_bank = right_banked && right_chosen;
 
     // `create`: an address in each cycle that guards leave, and its word two later.
-    reg fills, filled_1, filled_2;
+    reg fills, fill_begins, filled_1, filled_2;
     reg [ADDRESS-1:0] fill_address;
     reg [8:0] fill_index, fill_left, filled_index_1, filled_index_2;
     reg [7:0] fill_buffer;
-    reg fill_bank;
+    reg fill_bank, fill_top;
     wire fill_reads = fills && !may_compare;
     always @(posedge clk) begin
         // What is still on its way of an earlier `create` is overwritten by the next one.
         filled_1 <= !rst && fill_reads && !does_create;
         filled_2 <= !rst && filled_1 && !does_create;
+        fill_begins <= !rst && does_create;
         if (rst) fills <= 1'b0;
         else if (does_create) fills <= 1'b1;
         else if (fill_reads && fill_left == 9'd1) fills <= 1'b0;
         filled_index_1 <= fill_index;
         filled_index_2 <= filled_index_1;
+        fill_top <= fill_address[TOP];
+        if (fill_begins) fill_bank <= left_bank;
         if (does_create) begin
-            fill_address <= left_address;
+            fill_address <= left[ADDRESS-1:0];
             fill_index <= 9'd0;
             fill_left <= words;
             fill_buffer <= left_id;
-            fill_bank <= left_bank;
         end else if (fill_reads) begin
             fill_address <= fill_address + ONE;
             fill_index <= fill_index + 9'd1;
@@ -101,28 +117,35 @@ module nc_buffers #(
     end
 
     // What `receive` writes, and where.
-    reg copying;
+    reg copying, copy_begins;
     reg [ADDRESS-1:0] copy_address;
     reg [7:0] copy_buffer;
     always @(posedge clk) begin
+        copy_begins <= !rst && does_receive;
         if (rst) copying <= 1'b0;
-        else if (copy_begins) copying <= 1'b1;
-        else if (copy_ends) copying <= 1'b0;
-        if (copy_begins) begin
+        else if (does_receive) copying <= 1'b1;
+        else if (copies_nothing || copy_ends) copying <= 1'b0;
+        if (does_receive) begin
             copy_address <= left[ADDRESS-1:0];
             copy_buffer <= left_id;
         end else if (copies) copy_address <= copy_address + ONE;
     end
 
-    // The application: what its row means is known in the fourth cycle of a request.
-    reg [3:0] asked;
-    reg is_possible, wanted_is_input, hidden_bank;
-    reg [ADDRESS-1:0] wanted_address;
-    reg read_1, read_2;
+    // The application: what its row means, and where its word is, is known in the sixth cycle of a
+    // request. In the first cycle of a `create` or a copy it is not known yet whose it is.
+    reg [4:0] asked;
+    reg is_possible, wanted_is_input, hidden_bank, wanted_half;
+    reg [ADDRESS-1:0] wanted_address, wanted_place;
+    reg fill_is_same, copy_is_same;
+    reg read_1, read_2, loads;
+    wire wanted_chosen;
+    nc_select wanted_select (
+        .clk(clk), .bits(banks), .number(wanted_buffer), .chosen(wanted_chosen)
+    );
     wire requests = reads || writes || commits;
-    wire known = asked[3];
-    wire is_pinned = fills && fill_buffer == wanted_buffer && fill_bank == hidden_bank;
-    wire is_copied = copying && copy_buffer == wanted_buffer;
+    wire known = asked[4];
+    wire is_pinned = fills && (fill_begins || (fill_is_same && fill_bank == hidden_bank));
+    wire is_copied = copying && (copy_begins || copy_is_same);
     wire goes = known && is_possible;
     wire write_now = goes && writes && !is_pinned && !copies;
     wire commit_now = goes && commits;
@@ -130,17 +153,14 @@ module nc_buffers #(
     assign refused = known && !is_possible;
     assign ready = refused || write_now || commit_now || read_2;
     assign committed = commit_now;
-    wire wanted_half = !wanted_is_input && (writes ? hidden_bank : !hidden_bank);
-    wire [ADDRESS-1:0] wanted_place =
-        wanted_address ^ (wanted_half ? HALF : {ADDRESS{1'b0}});
     always @(posedge clk) begin
         if (rst) begin
-            asked <= 4'd0;
+            asked <= 5'd0;
             read_1 <= 1'b0;
             read_2 <= 1'b0;
             banks <= 256'd0;
         end else begin
-            asked <= requests && !ready ? {asked[2:0] | {asked[3], 2'b00}, 1'b1} : 4'd0;
+            asked <= requests && !ready ? {asked[3:0], 1'b1} : 5'd0;
             read_1 <= read_now;
             read_2 <= read_1;
             if (commit_now) banks[wanted_buffer] <= hidden_bank;
@@ -149,23 +169,30 @@ module nc_buffers #(
             && (reads || !wanted_row[21]);
         wanted_is_input <= wanted_row[21];
         wanted_address <= wanted_row[ADDRESS-1:0] + {{(ADDRESS - 9){1'b0}}, wanted_index};
-        hidden_bank <= !banks[wanted_buffer];
+        hidden_bank <= !wanted_chosen;
+        wanted_half <= !wanted_is_input && (writes ? hidden_bank : !hidden_bank);
+        wanted_place <= load_word ? load_address
+            : wanted_address ^ (wanted_half ? HALF : {ADDRESS{1'b0}});
+        loads <= load_word;
+        fill_is_same <= fill_buffer == wanted_buffer;
+        copy_is_same <= copy_buffer == wanted_buffer;
     end
 
-    wire memory_write = load_word || copies || write_now;
-    wire [ADDRESS-1:0] memory_address =
-        load_word ? load_address : copies ? copy_address : wanted_place;
-    wire [31:0] memory_value = load_word ? load_value : copies ? copied_word : written_value;
+    wire memory_write = loads || copies || write_now;
+    wire [ADDRESS-1:0] memory_address = copies ? copy_address : wanted_place;
+    wire [31:0] memory_value = copies ? copied_word : written_value;
     wire [31:0] left_read, right_read;
-    nc_memory #(.WIDTH(32), .ADDRESS(ADDRESS)) left_memory (
+    nc_halves #(.ADDRESS(ADDRESS)) left_memory (
         .clk(clk), .write(memory_write), .write_address(memory_address),
         .write_data(memory_value),
-        .read_address(may_compare ? left_address : fill_address), .read_data(left_read)
+        .read_address(may_compare ? left[TOP-1:0] : fill_address[TOP-1:0]),
+        .high(compared ? left_top ^ left_bank : fill_top ^ fill_bank), .read_data(left_read)
     );
-    nc_memory #(.WIDTH(32), .ADDRESS(ADDRESS)) right_memory (
+    nc_halves #(.ADDRESS(ADDRESS)) right_memory (
         .clk(clk), .write(memory_write), .write_address(memory_address),
         .write_data(memory_value),
-        .read_address(may_compare ? right_address : wanted_place), .read_data(right_read)
+        .read_address(may_compare ? right[TOP-1:0] : wanted_place[TOP-1:0]),
+        .high(compared ? right_top ^ right_bank : wanted_place[TOP]), .read_data(right_read)
     );
     assign read_value = right_value;
 

@@ -47,9 +47,8 @@ module nc_core (
     // An instruction may be issued in this cycle; that one compares words.
     output wire               may_issue,
     output wire               may_compare,
-    // Whether a frame of the row's message has come.
+    // One cycle behind the issue: whether a frame of the row's message had come.
     input  wire               fresh,
-    // One cycle behind the issue.
     output reg                starts_data,
     output reg                starts_sync,
     output reg  [7:0]         sent_message,
@@ -85,10 +84,16 @@ module nc_core (
     reg [2:0] state;
     reg stalled;
 
-    // The row at the program counter, or that it is behind the program's end.
-    reg [`NC_ROW-1:0] row;
-    reg [12:0] pc;
-    reg past;
+    // The row at the program counter, or that it is behind the program's end: a branch's target in
+    // the cycle behind its decision, and what is held otherwise.
+    reg took;
+    reg [`NC_ROW-1:0] held_row, branch_row;
+    reg [12:0] held_pc;
+    reg held_past, branch_past;
+    reg [11:0] branch_address;
+    wire [`NC_ROW-1:0] row = took ? branch_row : held_row;
+    wire [12:0] pc = took ? {1'b0, branch_address} : held_pc;
+    wire past = took ? branch_past : held_past;
     assign current = row;
     wire is_create = row[`NC_ROW_CREATE] && !past;
     wire is_send = row[`NC_ROW_SEND] && !past;
@@ -120,7 +125,7 @@ module nc_core (
     reg [11:0] future_address;
     reg future_past;
 
-    reg rx_fresh;
+    reg received, rx_fresh;
     reg sync_timeout;
     reg overrun;
     reg created;
@@ -137,13 +142,14 @@ module nc_core (
     reg [3:0] trap;
     always @* begin
         if (past) trap = `NC_TRAP_END;
-        else if (row[`NC_ROW_TRAP] != `NC_TRAP_NONE) trap = row[`NC_ROW_TRAP];
+        else if (row[`NC_ROW_TRAPS]) trap = row[`NC_ROW_TRAP];
         else if (is_halt && !countdown_there) trap = `NC_TRAP_NO_FUTURE;
         else if (is_send && !created) trap = `NC_TRAP_NOTHING_CREATED;
         else if (is_send && created_words != words) trap = `NC_TRAP_LENGTH;
         else trap = `NC_TRAP_NONE;
     end
-    wire is_right = trap == `NC_TRAP_NONE;
+    wire is_right = !past && !row[`NC_ROW_TRAPS] && (!is_halt || countdown_there)
+        && (!is_send || (created && created_words == words));
     wire must_wait = (is_create && has_data) || ((is_send || is_master) && !may_send);
     wire issues = may_issue && !must_wait;
     wire carries_out = issues && is_right;
@@ -163,12 +169,11 @@ module nc_core (
     assign stopped = state == STOPPED;
     assign idle_cycles = stopped ? 32'hffffffff : state == HALTING ? countdown : 32'd0;
 
-    // A guard that looks at no buffer and no counter, in the cycle of its issue.
+    // A guard that looks at no buffer, counter or frame, in the cycle of its issue.
     reg simple_guard;
     always @* begin
         case (condition)
             `NC_ALWAYS: simple_guard = 1'b1;
-            `NC_FRESH: simple_guard = fresh;
             `NC_RECEIVED: simple_guard = rx_fresh;
             `NC_SYNC_TIMEOUT: simple_guard = sync_timeout || times_out;
             `NC_OVERRUN: simple_guard = overrun;
@@ -185,23 +190,25 @@ module nc_core (
     reg [15:0] counts_valid;
     reg counts_now;
     reg [31:0] count;
-    wire count_is_true = count >= immediate;
+    wire count_is_true = count >= held_row[`NC_ROW_IMMEDIATE];
     wire counts_guard = branches && condition == `NC_COUNT;
     always @(posedge clk) begin
         count <= counts_valid[id[3:0]] ? counts[id[3:0]] : 32'd1;
         if (counts_now) counts[id[3:0]] <= count_is_true ? 32'd1 : count + 32'd1;
     end
 
-    // One and two cycles behind the issue of a `branch`, whose row is still there.
+    // One and two cycles behind the issue of a `branch`, whose row is held.
     reg branched, decides;
     reg guard, decided_guard;
-    wire [31:0] right_operand = condition[3] ? right_value : immediate;
+    wire [4:0] held_condition = held_row[`NC_ROW_CONDITION];
+    wire [31:0] right_operand =
+        held_condition[3] ? right_value : held_row[`NC_ROW_IMMEDIATE];
     wire is_less = $signed(left_value) < $signed(right_operand);
     wire is_below = left_value < right_operand;
     wire is_equal = left_value == right_operand;
     reg relation_holds;
     always @* begin
-        case (condition[2:0])
+        case (held_condition[2:0])
             `NC_EQUAL: relation_holds = is_equal;
             `NC_LESS: relation_holds = is_less;
             `NC_AT_MOST: relation_holds = is_less || is_equal;
@@ -209,25 +216,24 @@ module nc_core (
             default: relation_holds = is_below || is_equal;
         endcase
     end
-    wire takes_branch = (condition[4] ? relation_holds : decided_guard) ^ row[`NC_ROW_NEGATED];
+    wire takes_branch =
+        (held_condition[4] ? relation_holds : decided_guard) ^ held_row[`NC_ROW_NEGATED];
     assign trace_branch = decides;
     assign trace_taken = takes_branch;
 
     // Rows that may be next. `next_pc` is the address of the one that a port gives in this cycle:
     // the other port behind a jump.
-    reg [12:0] next_pc;
-    reg behind_jump;
-    reg [`NC_ROW-1:0] branch_row;
-    reg [12:0] branch_next;
-    reg branch_past;
+    reg [12:0] held_next_pc, branch_next;
+    reg jumped;
     reg starts_future;
-    wire [`NC_ROW-1:0] following = behind_jump ? target_row : next_row;
+    wire [12:0] next_pc = took ? branch_next : held_next_pc;
+    wire [`NC_ROW-1:0] following = took || jumped ? target_row : next_row;
     wire following_past = next_pc >= program_length;
     wire [12:0] next_pc_plus = next_pc + 13'd1;
-    wire loads_future = halts;
-    wire loads_branch = decides && takes_branch;
-    wire loads_next = (state == WAITING && waited && !loads_branch)
-        || (carries_out && (is_nop || is_slave || is_master));
+    // What is loaded behind a trap is never issued.
+    wire loads_future = is_halt && may_issue;
+    wire loads_next = (state == WAITING && waited)
+        || (may_issue && (is_nop || is_slave || (is_master && may_send)));
     // In reset the first row is read, and with `primes` the second one.
     assign next_address =
         rst ? {11'd0, primes} : loads_next ? next_pc_plus[11:0] : next_pc[11:0];
@@ -238,9 +244,10 @@ module nc_core (
 
     always @(posedge clk) begin
         // What is asked for in the cycle of the issue is there in the next one.
-        branch_row <= target_row;
+        if (branched) branch_row <= target_row;
         branch_next <= behind_address;
         branch_past <= address_past;
+        branch_address <= row[`NC_ROW_ADDRESS];
         if (starts_future) begin
             future_row <= target_row;
             future_past <= address_past;
@@ -250,29 +257,19 @@ module nc_core (
             future_address <= row[`NC_ROW_ADDRESS];
         end
         if (rst) begin
-            row <= next_row;
-            pc <= 13'd0;
-            next_pc <= 13'd1;
-            past <= program_length == 13'd0;
-            behind_jump <= 1'b0;
+            took <= 1'b0;
+            held_row <= next_row;
+            held_pc <= 13'd0;
+            held_next_pc <= 13'd1;
+            held_past <= program_length == 13'd0;
+            jumped <= 1'b0;
         end else begin
-            behind_jump <= loads_future || loads_branch;
-            if (loads_future) begin
-                row <= future_row;
-                past <= future_past;
-                pc <= {1'b0, future_address};
-                next_pc <= future_next;
-            end else if (loads_branch) begin
-                row <= branch_row;
-                past <= branch_past;
-                pc <= {1'b0, row[`NC_ROW_ADDRESS]};
-                next_pc <= branch_next;
-            end else if (loads_next) begin
-                row <= following;
-                past <= following_past;
-                pc <= next_pc;
-                next_pc <= next_pc_plus;
-            end
+            took <= decides && takes_branch;
+            held_row <= loads_future ? future_row : loads_next ? following : row;
+            held_past <= loads_future ? future_past : loads_next ? following_past : past;
+            held_pc <= loads_future ? {1'b0, future_address} : loads_next ? next_pc : pc;
+            held_next_pc <= loads_future ? future_next : loads_next ? next_pc_plus : next_pc;
+            jumped <= loads_future;
         end
     end
 
@@ -322,6 +319,7 @@ module nc_core (
             countdown_runs <= 1'b0;
             countdown <= 32'd0;
             countdown_over <= 1'b1;
+            received <= 1'b0;
             rx_fresh <= 1'b0;
             sync_timeout <= 1'b0;
             overrun <= 1'b0;
@@ -364,7 +362,8 @@ module nc_core (
 
             if (does_create) created <= 1'b1;
             else if (carries_out && is_send) created <= 1'b0;
-            if (does_receive) rx_fresh <= fresh;
+            received <= does_receive;
+            if (received) rx_fresh <= fresh;
             counts_now <= counts_guard;
             if (counts_guard) counts_valid[id[3:0]] <= 1'b1;
 
@@ -378,7 +377,8 @@ module nc_core (
         // What is behind these needs no reset: what says that they count has one.
         if (does_create) created_words <= words;
         guard <= simple_guard;
-        decided_guard <= condition == `NC_COUNT ? count_is_true : guard;
+        decided_guard <= held_condition == `NC_COUNT ? count_is_true
+            : held_condition == `NC_FRESH ? fresh : guard;
         sent_message <= id;
         sent_words <= words;
         trace_address <= pc;

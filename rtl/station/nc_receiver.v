@@ -51,10 +51,10 @@ module nc_receiver #(
     // verilator lint_on UNUSEDSIGNAL
     input  wire        may_issue,
     input  wire        does_receive,
+    // One cycle later: whether a frame of the row's message has come.
     output wire        fresh,
 
     // The copy.
-    output wire        copy_begins,
     output reg         copies,
     output wire        copy_ends,
     output reg  [31:0] copied_word,
@@ -110,6 +110,11 @@ module nc_receiver #(
     reg [255:0] banks;
     reg [255:0] fresh_bits;
 
+    wire coming_bank;
+    nc_select coming_select (
+        .clk(clk), .bits(banks), .number(coming), .chosen(coming_bank)
+    );
+
     wire in_payload = octet_valid && (is_data || is_round) && index >= header_at;
     // Words that are still to come; the place of the next one.
     reg fits;
@@ -152,7 +157,7 @@ module nc_receiver #(
                 12'd2: coming_length[15:8] <= octet;
                 12'd3: begin
                     coming_length[7:0] <= octet;
-                    hidden_bank <= BANKS == 2 && !banks[coming];
+                    hidden_bank <= BANKS == 2 && !coming_bank;
                 end
                 default: ;
             endcase
@@ -191,18 +196,34 @@ module nc_receiver #(
         if (reached == STORED) completed <= coming;
     end
 
-    // `receive` takes what has come by its issue. A frame that is complete in the next cycle is
-    // another one.
+    // `receive` takes what has come by its issue, which is known one cycle later. A frame that is
+    // complete in the cycle behind the issue is another one.
     wire [7:0] id = current[`NC_ROW_ID];
     wire [8:0] words = current[`NC_ROW_WORDS];
-    wire takes = does_receive && fresh;
-    assign fresh = fresh_bits[id];
+    reg received, received_before, completes_same;
+    reg [7:0] received_id, received_id_before;
+    wire bank, completed_is_fresh;
+    wire takes = received && fresh;
+    nc_select fresh_select (.clk(clk), .bits(fresh_bits), .number(id), .chosen(fresh));
+    nc_select bank_select (.clk(clk), .bits(banks), .number(id), .chosen(bank));
+    nc_select completed_select (
+        .clk(clk), .bits(fresh_bits), .number(completed), .chosen(completed_is_fresh)
+    );
+    // What was issued up to two cycles ago is not seen in the bits yet.
+    wire is_taken = (does_receive && id == completed)
+        || (received && received_id == completed)
+        || (received_before && received_id_before == completed);
     always @(posedge clk) begin
+        received <= !rst && does_receive;
+        received_before <= !rst && received;
+        received_id <= id;
+        received_id_before <= received_id;
+        completes_same <= commits && completed == id;
         if (rst) begin
             banks <= 256'd0;
             fresh_bits <= 256'd0;
         end else begin
-            if (takes) fresh_bits[id] <= 1'b0;
+            if (takes && !completes_same) fresh_bits[received_id] <= 1'b0;
             if (commits) begin
                 fresh_bits[completed] <= 1'b1;
                 if (BANKS == 2) banks[completed] <= !banks[completed];
@@ -210,7 +231,7 @@ module nc_receiver #(
         end
         counts_received <= !rst && commits;
         counts_overwritten <=
-            !rst && commits && fresh_bits[completed] && !(takes && id == completed);
+            !rst && commits && completed_is_fresh && !is_taken;
         counts_unknown <= !rst && due == UNKNOWN;
         counts_wrong_length <= !rst && due == WRONG_LENGTH;
         counts_damaged <= !rst && due == DAMAGED;
@@ -220,22 +241,27 @@ module nc_receiver #(
     end
 
     // The copy: addresses from the issue on, words two cycles later.
-    wire [ADDRESS-1:0] first = current[ADDRESS-1:0]
-        ^ (BANKS == 2 && banks[id] ? HALF : {ADDRESS{1'b0}});
+    wire [ADDRESS-1:0] first = current[ADDRESS-1:0];
     reg presents, presented, last_presented, copy_last;
     reg [ADDRESS-1:0] copy_address;
     reg [8:0] copy_left;
+    reg taken, taken_bank, address_top;
+    wire copied_bank = BANKS == 2 && (received ? bank : taken_bank);
     wire [31:0] read_word;
-    assign copy_begins = takes;
     assign copy_ends = copies && copy_last;
     always @(posedge clk) begin
-        presents <= !rst && (takes ? words != 9'd1 : presents && copy_left != 9'd1);
-        presented <= !rst && (takes || presents);
-        copies <= !rst && presented;
-        last_presented <= takes ? words == 9'd1 : copy_left == 9'd1;
+        if (received) begin
+            taken <= fresh;
+            taken_bank <= bank;
+        end
+        presents <= !rst && (does_receive ? words != 9'd1 : presents && copy_left != 9'd1);
+        presented <= !rst && (does_receive || presents);
+        copies <= !rst && presented && (received ? fresh : taken);
+        last_presented <= does_receive ? words == 9'd1 : copy_left == 9'd1;
         copy_last <= last_presented;
         copied_word <= read_word;
-        if (takes) begin
+        address_top <= may_issue ? first[ADDRESS-1] : copy_address[ADDRESS-1];
+        if (does_receive) begin
             copy_address <= first + ONE;
             copy_left <= words - 9'd1;
         end else begin
@@ -243,10 +269,11 @@ module nc_receiver #(
             copy_left <= copy_left - 9'd1;
         end
     end
-    nc_memory #(.WIDTH(32), .ADDRESS(ADDRESS)) memory (
+    nc_halves #(.ADDRESS(ADDRESS)) memory (
         .clk(clk), .write(stores), .write_address(store_address),
-        .write_data({collected, octet}), .read_address(may_issue ? first : copy_address),
-        .read_data(read_word)
+        .write_data({collected, octet}),
+        .read_address(may_issue ? first[ADDRESS-2:0] : copy_address[ADDRESS-2:0]),
+        .high(address_top ^ copied_bank), .read_data(read_word)
     );
 endmodule
 

@@ -90,7 +90,8 @@ module nc_registers (
     assign writes_buffer = runs && write && region == 4'h5;
     assign commits_buffer = runs && write && region == 4'h6;
     // Nothing is there to answer while the program is stopped.
-    assign ready = of_buffer ? buffer_ready || !runs : load_program ? program_done : done;
+    assign ready = (write || read)
+        && (of_buffer ? buffer_ready || !runs : load_program ? program_done : done);
 
     reg was_refused;
     reg [3:0] last_trap;
@@ -105,7 +106,7 @@ module nc_registers (
     integer i;
     always @(posedge clk) begin
         for (i = 0; i < COUNTERS; i = i + 1)
-            if (rst || starts) counters[i] <= 32'd0;
+            if (rst || primes) counters[i] <= 32'd0;
             else
                 counters[i] <= counters[i] + {31'd0, counts[i]}
                     + {31'd0, i == SYNC_TIMEOUTS && counts_no_wait};

@@ -135,6 +135,7 @@ module nc_resolve (
         row[`NC_ROW_SLAVE] <= is_good && operation == `NC_SYNC && !master;
         row[`NC_ROW_BRANCH] <= is_good && is_branch;
         row[`NC_ROW_TRAP] <= trap;
+        row[`NC_ROW_TRAPS] <= trap != `NC_TRAP_NONE;
         row[`NC_ROW_ZERO] <= immediate == 32'd0;
         row[`NC_ROW_ONE] <= immediate == 32'd1;
     end

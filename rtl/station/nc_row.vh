@@ -1,5 +1,5 @@
 // An instruction as it is executed: resolved when it is loaded, with what its identifiers mean.
-`define NC_ROW 103
+`define NC_ROW 104
 // Of a guard that compares words the immediate has the right one's: see NC_RIGHT. Of `receive` it
 // has the address of the message's first word.
 `define NC_ROW_IMMEDIATE 31:0
@@ -24,6 +24,7 @@
 `define NC_ROW_NOP 96
 // A trap that the word and the tables show; without one of the kinds it does not wait.
 `define NC_ROW_TRAP 100:97
+`define NC_ROW_TRAPS 103
 // Whether the immediate is 0, or 1.
 `define NC_ROW_ZERO 101
 `define NC_ROW_ONE 102

@@ -68,6 +68,16 @@ module nc_station #(
     always @(posedge clk) link_synchronised <= {link_synchronised[0], link_status};
     wire link_up = link_synchronised[1];
 
+    wire [23:0] address;
+    wire [31:0] write_data, read_data;
+    wire write, read, ready;
+    nc_bus bus (
+        .clk(clk), .rst(rst), .bus_address(bus_address), .bus_write_data(bus_write_data),
+        .bus_write(bus_write), .bus_read(bus_read), .bus_read_data(bus_read_data),
+        .bus_ready(bus_ready), .address(address), .write_data(write_data), .write(write),
+        .read(read), .read_data(read_data), .ready(ready)
+    );
+
     wire runs, primes, has_tag;
     wire [47:0] own_address;
     wire [12:0] program_length;
@@ -81,8 +91,8 @@ module nc_station #(
     wire [18:0] counts;
     wire counts_no_wait;
     nc_registers registers (
-        .clk(clk), .rst(rst), .address(bus_address), .write_data(bus_write_data),
-        .write(bus_write), .read(bus_read), .read_data(bus_read_data), .ready(bus_ready),
+        .clk(clk), .rst(rst), .address(address), .write_data(write_data),
+        .write(write), .read(read), .read_data(read_data), .ready(ready),
         .runs(runs), .primes(primes), .has_tag(has_tag), .source(own_address),
         .program_length(program_length), .buffers(buffers), .flags(flags),
         .load_program(load_program), .program_high(program_high), .program_done(resolved),
@@ -98,18 +108,18 @@ module nc_station #(
 
     // What identifiers mean: asked for while a program is loaded, and by the application.
     wire [7:0] resolved_buffer, resolved_message;
-    wire [7:0] wanted_buffer = bus_address[20] ? bus_address[16:9] : bus_address[7:0];
+    wire [7:0] wanted_buffer = address[20] ? address[16:9] : address[7:0];
     wire [7:0] asked_buffer = load_program ? resolved_buffer : wanted_buffer;
     wire [21:0] buffer_read, message_read;
     reg [21:0] buffer_row, message_row;
     reg buffer_asked, buffer_known;
     nc_memory #(.WIDTH(22), .ADDRESS(8)) table_of_buffers (
-        .clk(clk), .write(load_buffer_row), .write_address(bus_address[7:0]),
-        .write_data(bus_write_data[21:0]), .read_address(asked_buffer), .read_data(buffer_read)
+        .clk(clk), .write(load_buffer_row), .write_address(address[7:0]),
+        .write_data(write_data[21:0]), .read_address(asked_buffer), .read_data(buffer_read)
     );
     nc_memory #(.WIDTH(22), .ADDRESS(8)) table_of_messages (
-        .clk(clk), .write(load_message_row), .write_address(bus_address[7:0]),
-        .write_data(bus_write_data[21:0]), .read_address(resolved_message),
+        .clk(clk), .write(load_message_row), .write_address(address[7:0]),
+        .write_data(write_data[21:0]), .read_address(resolved_message),
         .read_data(message_read)
     );
     always @(posedge clk) begin
@@ -120,7 +130,7 @@ module nc_station #(
     end
     wire [`NC_ROW-1:0] resolved_row;
     nc_resolve resolve (
-        .clk(clk), .rst(rst), .load(load_program), .word({program_high, bus_write_data}),
+        .clk(clk), .rst(rst), .load(load_program), .word({program_high, write_data}),
         .done(resolved), .buffer(resolved_buffer), .buffer_known(buffer_known),
         .buffer_row(buffer_row), .message(resolved_message), .message_row(message_row),
         .row(resolved_row)
@@ -129,7 +139,7 @@ module nc_station #(
     wire [11:0] next_address, target_address;
     wire [`NC_ROW-1:0] next_row, target_row;
     nc_program instructions (
-        .clk(clk), .write(resolved), .write_address(bus_address[12:1]),
+        .clk(clk), .write(resolved), .write_address(address[12:1]),
         .write_row(resolved_row), .next_address(next_address), .next_row(next_row),
         .target_address(target_address), .target_row(target_row)
     );
@@ -185,10 +195,9 @@ module nc_station #(
         .trace_outcome(trace_outcome), .trace_branch(trace_branch), .trace_taken(trace_taken),
         .trace_synchronised(trace_synchronised)
     );
-    wire copy_begins;
-    reg copy_began;
-    always @(posedge clk) copy_began <= copy_begins;
-    assign trace_receive = copy_began;
+    reg received;
+    always @(posedge clk) received <= does_receive && !core_rst;
+    assign trace_receive = received && fresh;
     assign trace_strobe = strobe;
     assign trace_refused = buffer_refused;
 
@@ -199,22 +208,19 @@ module nc_station #(
         .begins_round(begins_round), .round(round), .counts_seen(counts_seen),
         .counts_discarded(counts_discarded), .counts_second(counts_second)
     );
-    // The number of a round is that before its `sync master`.
-    reg [31:0] begun_round;
-    always @(posedge clk) begun_round <= round;
 
     wire copies, copy_ends;
     wire [31:0] copied_word;
     wire counts_received, counts_overwritten, counts_unknown, counts_wrong_length, counts_damaged;
     wire counts_malformed, counts_runt, counts_long, is_other;
     nc_receiver #(.ADDRESS(ADDRESS), .BANKS(BANKS)) receiver (
-        .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(bus_address[7:0]),
-        .load_value(bus_write_data[21:0]), .octet_valid(octet_valid), .octet(octet),
+        .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(address[7:0]),
+        .load_value(write_data[21:0]), .octet_valid(octet_valid), .octet(octet),
         .index(index), .destination(destination), .has_tag(frame_has_tag),
         .type_strobe(type_strobe), .ethertype(ethertype), .sof(sof), .eof(eof),
         .fcs_ok(fcs_ok), .er_seen(er_seen), .length(frame_length), .is_other(is_other),
         .strobe(strobe), .current(current), .may_issue(may_issue), .does_receive(does_receive),
-        .fresh(fresh), .copy_begins(copy_begins), .copies(copies), .copy_ends(copy_ends),
+        .fresh(fresh), .copies(copies), .copy_ends(copy_ends),
         .copied_word(copied_word), .counts_received(counts_received),
         .counts_overwritten(counts_overwritten), .counts_unknown(counts_unknown),
         .counts_wrong_length(counts_wrong_length), .counts_damaged(counts_damaged),
@@ -241,21 +247,21 @@ module nc_station #(
     wire [31:0] send_word;
     nc_buffers #(.ADDRESS(ADDRESS)) data (
         .clk(clk), .rst(core_rst), .load_word(load_word),
-        .load_address(bus_address[ADDRESS-1:0]), .load_value(bus_write_data),
-        .current(current), .may_compare(may_compare), .does_create(does_create),
-        .left_value(left_value), .right_value(right_value), .word_index(word_index),
-        .word(send_word), .copy_begins(copy_begins), .copies(copies), .copy_ends(copy_ends),
+        .load_address(address[ADDRESS-1:0]), .current(current), .may_compare(may_compare),
+        .does_create(does_create), .left_value(left_value), .right_value(right_value),
+        .word_index(word_index), .word(send_word), .does_receive(does_receive),
+        .copies_nothing(received && !fresh), .copies(copies), .copy_ends(copy_ends),
         .copied_word(copied_word), .reads(reads_buffer), .writes(writes_buffer),
-        .commits(commits_buffer), .wanted_buffer(wanted_buffer),
-        .wanted_index(bus_address[8:0]), .written_value(bus_write_data),
-        .wanted_known(buffer_known), .wanted_row(buffer_row), .ready(buffer_ready),
-        .refused(buffer_refused), .committed(trace_committed), .read_value(buffer_value)
+        .commits(commits_buffer), .wanted_buffer(wanted_buffer), .wanted_index(address[8:0]),
+        .written_value(write_data), .wanted_known(buffer_known), .wanted_row(buffer_row),
+        .ready(buffer_ready), .refused(buffer_refused), .committed(trace_committed),
+        .read_value(buffer_value)
     );
 
     nc_transmitter transmitter (
         .clk(clk), .rst(core_rst), .source(own_address), .has_tag(has_tag),
         .starts_data(starts_data), .starts_sync(starts_sync), .message(sent_message),
-        .words(sent_words), .round(begun_round), .word_index(word_index), .word(send_word),
+        .words(sent_words), .round(round), .word_index(word_index), .word(send_word),
         .best_there(best_there), .best_length(best_length), .best_octet(best_octet),
         .idle_cycles(idle_cycles), .best_index(best_index), .best_sent(best_sent),
         .has_data(has_data), .may_send(may_send), .busy(transmitting),
