@@ -19,7 +19,7 @@ module nc_program (
     wire [11:0] address = write ? write_address : next_address;
     always @(posedge clk) begin
         if (write) rows[address] <= write_row;
-        next_row <= rows[address];
+        else next_row <= rows[address];
     end
     always @(posedge clk) target_row <= rows[target_address];
 endmodule

@@ -60,9 +60,12 @@ module nc_transmitter (
     reg [8:0] frame_words;
     reg [31:0] frame_round;
 
-    // Of the octet that is on the pins: its part of the frame, and its place in that.
+    // Of the octet that is on the pins in the next cycle: its part of the frame, and its place in
+    // that. And the part of the one that is there.
+    reg [2:0] next_part;
+    reg [10:0] next_place;
     reg [2:0] part;
-    reg [10:0] place;
+    reg frame_ends, type_is_out;
     reg [31:0] crc;
     reg [31:0] shifted;
 
@@ -72,57 +75,47 @@ module nc_transmitter (
     reg best_known, best_fits;
     wire starts_best = best_there && best_fits && !starts && !busy;
     assign best_sent = frame_ends && on_wire && is_best;
-    wire [10:0] best_last = best_length - 11'd1;
-    wire [4:0] header_last = (has_tag ? HEADER_OCTETS + TAG : HEADER_OCTETS) - 5'd1;
     wire [10:0] words_octets = {frame_words, 2'b00};
-    wire [10:0] words_last = words_octets - 11'd1;
+    // The last place of each part, and the first one behind the EtherType. They do not change while
+    // a frame leaves: so they may be late.
+    reg [10:0] header_last, words_last, padding_last, best_last, type_end;
     // Padding follows words of fewer octets than that.
-    wire needs_padding = words_octets < {5'd0, PAYLOAD_WORDS_OCTETS};
-    wire [10:0] padding_last = {5'd0, PAYLOAD_WORDS_OCTETS} - words_octets - 11'd1;
+    reg needs_padding;
+    always @(posedge clk) begin
+        header_last <= {6'd0, HEADER_OCTETS} + (has_tag ? {6'd0, TAG} : 11'd0) - 11'd1;
+        words_last <= words_octets - 11'd1;
+        padding_last <= {5'd0, PAYLOAD_WORDS_OCTETS} - words_octets - 11'd1;
+        best_last <= best_length - 11'd1;
+        needs_padding <= words_octets < {5'd0, PAYLOAD_WORDS_OCTETS};
+        type_end <= header_last - 11'd3;
+    end
 
-    // The part and the place of the next octet.
-    reg [2:0] next_part;
-    reg [10:0] next_place;
-    reg frame_ends;
+    // Of the octet behind the next one.
+    reg part_ends;
+    reg [2:0] following_part;
     always @* begin
-        next_part = part;
-        next_place = place + 11'd1;
-        frame_ends = 1'b0;
-        case (part)
-            PREAMBLE:
-                if (place == {6'd0, PREAMBLE_OCTETS} - 11'd1) begin
-                    next_part = is_best ? BEST : HEADER;
-                    next_place = 11'd0;
-                end
-            HEADER:
-                if (place == {6'd0, header_last}) begin
-                    next_part = WORDS;
-                    next_place = 11'd0;
-                end
-            WORDS:
-                if (place == words_last) begin
-                    next_part = needs_padding ? PADDING : CHECK;
-                    next_place = 11'd0;
-                end
-            PADDING:
-                if (place == padding_last) begin
-                    next_part = CHECK;
-                    next_place = 11'd0;
-                end
-            BEST:
-                if (place == best_last) begin
-                    next_part = CHECK;
-                    next_place = 11'd0;
-                end
-            default: if (place == 11'd3) frame_ends = 1'b1;
+        part_ends = 1'b0;
+        following_part = CHECK;
+        case (next_part)
+            PREAMBLE: begin
+                part_ends = next_place == {6'd0, PREAMBLE_OCTETS} - 11'd1;
+                following_part = is_best ? BEST : HEADER;
+            end
+            HEADER: begin
+                part_ends = next_place == header_last;
+                following_part = WORDS;
+            end
+            WORDS: begin
+                part_ends = next_place == words_last;
+                if (needs_padding) following_part = PADDING;
+            end
+            PADDING: part_ends = next_place == padding_last;
+            BEST: part_ends = next_place == best_last;
+            default: ;
         endcase
     end
 
-    // Whether the EtherType's last octet has been on the pins before this cycle: the header's four
-    // octets behind it are next.
-    wire [10:0] ethertype_end = {6'd0, header_last} - 11'd3;
-    assign ethertype_sent = on_wire && !is_best
-        && (part == HEADER ? place >= ethertype_end : part != PREAMBLE);
+    assign ethertype_sent = on_wire && !is_best && type_is_out;
     assign has_data = (ahead != 5'd0 || on_wire) && is_data && !is_best;
     assign busy = ahead != 5'd0 || on_wire || gap != 5'd0;
     assign may_send = ahead == 5'd0 && !on_wire && gap <= `NC_SEND_START;
@@ -198,11 +191,19 @@ module nc_transmitter (
             frame_round <= round;
         end
         if (ahead == 5'd1 || starts_best) begin
+            // The preamble's first octet is put on the pins at the same time.
             part <= PREAMBLE;
-            place <= 11'd0;
+            next_part <= PREAMBLE;
+            next_place <= 11'd1;
+            frame_ends <= 1'b0;
+            type_is_out <= 1'b0;
         end else begin
             part <= next_part;
-            place <= next_place;
+            if (part_ends) next_part <= following_part;
+            next_place <= part_ends ? 11'd0 : next_place + 11'd1;
+            frame_ends <= next_part == CHECK && next_place == 11'd3;
+            // Its last octet has been on the pins: the header's four octets behind it are next.
+            type_is_out <= next_part == HEADER ? next_place >= type_end : next_part != PREAMBLE;
         end
         // While the check sequence leaves, its rest waits here.
         if (part == PREAMBLE) crc <= 32'hffffffff;
