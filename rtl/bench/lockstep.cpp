@@ -254,8 +254,8 @@ private:
             station->bus_write = 1;
             return;
         }
-        // The first cycle still has the start's answer.
-        bool may_begin = cycle > 0 && cycle + LONGEST_REQUEST < cycles && action < actions.size();
+        // The first two cycles still have the start's answer.
+        bool may_begin = cycle > 1 && cycle + LONGEST_REQUEST < cycles && action < actions.size();
         if (may_begin && cycle >= actions[action].at) begin(actions[action]);
     }
 

@@ -74,9 +74,13 @@ module nc_buffers #(
     nc_select right_select (
         .clk(clk), .bits(banks), .number(current[`NC_RIGHT_ID]), .chosen(right_chosen)
     );
-    reg compared, left_banked, right_banked, left_top, right_top;
+    reg compared, with_constant;
+    reg [31:0] constant;
+    reg left_banked, right_banked, left_top, right_top;
     always @(posedge clk) begin
         compared <= may_compare;
+        with_constant <= may_compare && !current[`NC_ROW_COMPARES_WORDS];
+        constant <= current[`NC_ROW_IMMEDIATE];
         left_banked <= current[`NC_ROW_LEFT_BANKED];
         right_banked <= current[`NC_RIGHT_BANKED];
         left_top <= left[TOP];
@@ -137,7 +141,7 @@ module nc_buffers #(
     reg is_possible, wanted_is_input, hidden_bank, wanted_half;
     reg [ADDRESS-1:0] wanted_address, wanted_place;
     reg fill_is_same, copy_is_same;
-    reg read_1, read_2, loads;
+    reg may_write, read_1, read_2, loads;
     wire wanted_chosen;
     nc_select wanted_select (
         .clk(clk), .bits(banks), .number(wanted_buffer), .chosen(wanted_chosen)
@@ -147,7 +151,7 @@ module nc_buffers #(
     wire is_pinned = fills && (fill_begins || (fill_is_same && fill_bank == hidden_bank));
     wire is_copied = copying && (copy_begins || copy_is_same);
     wire goes = known && is_possible;
-    wire write_now = goes && writes && !is_pinned && !copies;
+    wire write_now = may_write && !is_pinned && !copies;
     wire commit_now = goes && commits;
     wire read_now = goes && reads && !read_1 && !read_2 && !may_compare && !is_copied;
     assign refused = known && !is_possible;
@@ -156,11 +160,13 @@ module nc_buffers #(
     always @(posedge clk) begin
         if (rst) begin
             asked <= 5'd0;
+            may_write <= 1'b0;
             read_1 <= 1'b0;
             read_2 <= 1'b0;
             banks <= 256'd0;
         end else begin
             asked <= requests && !ready ? {asked[3:0], 1'b1} : 5'd0;
+            may_write <= goes && writes && !ready;
             read_1 <= read_now;
             read_2 <= read_1;
             if (commit_now) banks[wanted_buffer] <= hidden_bank;
@@ -203,7 +209,7 @@ module nc_buffers #(
     );
     always @(posedge clk) begin
         left_value <= left_read;
-        right_value <= right_read;
+        right_value <= with_constant ? constant : right_read;
         word <= send_read;
     end
 endmodule

@@ -57,8 +57,9 @@ module nc_core (
     input  wire [31:0]        left_value,
     input  wire [31:0]        right_value,
 
-    // For so many cycles from now on no instruction is issued.
-    output wire [31:0]        idle_cycles,
+    // While it halts, for so many cycles from now on no instruction is issued.
+    output wire               halting,
+    output wire [31:0]        halted_cycles,
 
     // Counted. A `sync slave` that gives up may be followed, in the same cycle, by one that gives
     // up at its issue.
@@ -149,25 +150,29 @@ module nc_core (
         else trap = `NC_TRAP_NONE;
     end
     wire is_right = !past && !row[`NC_ROW_TRAPS] && (!is_halt || countdown_there)
-        && (!is_send || (created && created_words == words));
-    wire must_wait = (is_create && has_data) || ((is_send || is_master) && !may_send);
+        && (!is_send || may_be_sent);
+    wire must_wait = !past && ((row[`NC_ROW_WAITS_DATA] && has_data)
+        || (row[`NC_ROW_WAITS_SEND] && !may_send));
     wire issues = may_issue && !must_wait;
-    wire carries_out = issues && is_right;
 
-    wire halts = carries_out && is_halt;
+    // What is of a kind has no trap, but `halt` and `send` may.
+    wire halts = may_issue && is_halt && countdown_there;
     wire halt_overruns = halts && countdown_over;
-    wire starts_countdown = carries_out && is_future;
+    wire starts_countdown = may_issue && is_future;
     wire replaces = starts_countdown && countdown_there;
-    wire listens = carries_out && is_slave;
+    wire listens = may_issue && is_slave;
     wire listens_in_vain = listens && !strobe && row[`NC_ROW_ZERO];
-    wire branches = carries_out && is_branch;
+    wire branches = may_issue && is_branch;
+    wire may_be_sent = created && created_words == words;
+    wire sends = may_issue && is_send && may_send && may_be_sent;
 
     assign strobe_taken = strobe && (state == LISTENING || listens);
-    assign begins_round = carries_out && is_master;
-    assign does_create = carries_out && is_create;
-    assign does_receive = carries_out && is_receive;
+    assign begins_round = may_issue && is_master && may_send;
+    assign does_create = may_issue && is_create && !has_data;
+    assign does_receive = may_issue && is_receive;
     assign stopped = state == STOPPED;
-    assign idle_cycles = stopped ? 32'hffffffff : state == HALTING ? countdown : 32'd0;
+    assign halting = state == HALTING;
+    assign halted_cycles = countdown;
 
     // A guard that looks at no buffer, counter or frame, in the cycle of its issue.
     reg simple_guard;
@@ -201,18 +206,17 @@ module nc_core (
     reg branched, decides;
     reg guard, decided_guard;
     wire [4:0] held_condition = held_row[`NC_ROW_CONDITION];
-    wire [31:0] right_operand =
-        held_condition[3] ? right_value : held_row[`NC_ROW_IMMEDIATE];
-    wire is_less = $signed(left_value) < $signed(right_operand);
-    wire is_below = left_value < right_operand;
-    wire is_equal = left_value == right_operand;
+    // With their highest bits complemented signed numbers are in the order of unsigned ones.
+    wire is_signed =
+        held_condition[2:0] == `NC_LESS || held_condition[2:0] == `NC_AT_MOST;
+    wire [31:0] sign = {is_signed, 31'd0};
+    wire is_below = (left_value ^ sign) < (right_value ^ sign);
+    wire is_equal = left_value == right_value;
     reg relation_holds;
     always @* begin
         case (held_condition[2:0])
             `NC_EQUAL: relation_holds = is_equal;
-            `NC_LESS: relation_holds = is_less;
-            `NC_AT_MOST: relation_holds = is_less || is_equal;
-            `NC_BELOW: relation_holds = is_below;
+            `NC_LESS, `NC_BELOW: relation_holds = is_below;
             default: relation_holds = is_below || is_equal;
         endcase
     end
@@ -228,12 +232,13 @@ module nc_core (
     reg starts_future;
     wire [12:0] next_pc = took ? branch_next : held_next_pc;
     wire [`NC_ROW-1:0] following = took || jumped ? target_row : next_row;
-    wire following_past = next_pc >= program_length;
+    // Behind a row of the program.
+    wire following_past = next_pc == program_length;
     wire [12:0] next_pc_plus = next_pc + 13'd1;
     // What is loaded behind a trap is never issued.
     wire loads_future = is_halt && may_issue;
     wire loads_next = (state == WAITING && waited)
-        || (may_issue && (is_nop || is_slave || (is_master && may_send)));
+        || (may_issue && (is_nop || is_slave)) || begins_round;
     // In reset the first row is read, and with `primes` the second one.
     assign next_address =
         rst ? {11'd0, primes} : loads_next ? next_pc_plus[11:0] : next_pc[11:0];
@@ -265,10 +270,10 @@ module nc_core (
             jumped <= 1'b0;
         end else begin
             took <= decides && takes_branch;
-            held_row <= loads_future ? future_row : loads_next ? following : row;
-            held_past <= loads_future ? future_past : loads_next ? following_past : past;
-            held_pc <= loads_future ? {1'b0, future_address} : loads_next ? next_pc : pc;
-            held_next_pc <= loads_future ? future_next : loads_next ? next_pc_plus : next_pc;
+            held_row <= loads_next ? following : loads_future ? future_row : row;
+            held_past <= loads_next ? following_past : loads_future ? future_past : past;
+            held_pc <= loads_next ? next_pc : loads_future ? {1'b0, future_address} : pc;
+            held_next_pc <= loads_next ? next_pc_plus : loads_future ? future_next : next_pc;
             jumped <= loads_future;
         end
     end
@@ -361,7 +366,7 @@ module nc_core (
             counts_no_wait <= listens_in_vain;
 
             if (does_create) created <= 1'b1;
-            else if (carries_out && is_send) created <= 1'b0;
+            else if (sends) created <= 1'b0;
             received <= does_receive;
             if (received) rx_fresh <= fresh;
             counts_now <= counts_guard;
@@ -369,7 +374,7 @@ module nc_core (
 
             branched <= branches;
             decides <= branched;
-            starts_data <= carries_out && is_send;
+            starts_data <= sends;
             starts_sync <= begins_round;
             trace_issue <= issues;
             counts_trap <= issues && !is_right;

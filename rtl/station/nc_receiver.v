@@ -189,8 +189,9 @@ module nc_receiver #(
     reg [4*DELAY-1:0] delayed;
     reg [7:0] completed;
     wire [3:0] due = delayed[4*DELAY-1 -: 4];
-    wire commits = due == STORED;
+    reg commits;
     always @(posedge clk) begin
+        commits <= !rst && delayed[4*DELAY-5 -: 4] == STORED;
         reached <= rst ? VERDICT_NONE : verdict;
         delayed <= rst ? {(4 * DELAY){1'b0}} : {delayed[4*DELAY-5:0], reached};
         if (reached == STORED) completed <= coming;

@@ -77,9 +77,10 @@ module nc_registers (
     wire [3:0] region = address[23:20];
     wire of_buffer = region == 4'h5 || region == 4'h6;
 
-    // A register answers in the second cycle; buffers when they can.
+    // A register answers in the third cycle; buffers when they can.
     reg done;
-    wire accesses = (write || read) && !done && !of_buffer && !load_program;
+    reg accessed;
+    wire accesses = (write || read) && !accessed && !done && !of_buffer && !load_program;
     wire loads = accesses && write && !runs;
     wire of_program = region == 4'h1 && address[0] && !runs;
     assign load_program = of_program && write;
@@ -113,7 +114,8 @@ module nc_registers (
     end
 
     wire is_counter = address[7:5] == 3'd1 && address[4:0] < COUNTERS[4:0];
-    wire [31:0] counter = is_counter ? counters[address[4:0]] : 32'd0;
+    reg [31:0] counter;
+    always @(posedge clk) counter <= is_counter ? counters[address[4:0]] : 32'd0;
     reg [31:0] register;
     always @* begin
         case (address[7:0])
@@ -137,6 +139,7 @@ module nc_registers (
 
     always @(posedge clk) begin
         if (rst) begin
+            accessed <= 1'b0;
             done <= 1'b0;
             runs <= 1'b0;
             primes <= 1'b0;
@@ -149,7 +152,8 @@ module nc_registers (
             last_trap <= 4'd0;
             last_trap_address <= 13'd0;
         end else begin
-            done <= accesses;
+            accessed <= accesses;
+            done <= accessed;
             primes <= starts;
             if (primes) runs <= 1'b1;
             if (loads && region == 4'h1) program_high <= write_data;

@@ -104,7 +104,9 @@ module nc_resolve (
         end
     end
 
-    wire is_good = word_error == `NC_TRAP_NONE;
+    wire is_word = word_error == `NC_TRAP_NONE;
+    wire is_good = trap == `NC_TRAP_NONE;
+    wire is_master = operation == `NC_SYNC && master;
     wire [11:0] left_word = left_address + (compares ? {4'd0, left_index} : 12'd0);
     wire [11:0] right_word = right_address + {4'd0, right_index};
     reg [31:0] operand;
@@ -131,11 +133,13 @@ module nc_resolve (
         row[`NC_ROW_RECEIVE] <= is_good && is_receive;
         row[`NC_ROW_FUTURE] <= is_good && operation == `NC_FUTURE;
         row[`NC_ROW_HALT] <= is_good && operation == `NC_HALT;
-        row[`NC_ROW_MASTER] <= is_good && operation == `NC_SYNC && master;
+        row[`NC_ROW_MASTER] <= is_good && is_master;
         row[`NC_ROW_SLAVE] <= is_good && operation == `NC_SYNC && !master;
         row[`NC_ROW_BRANCH] <= is_good && is_branch;
         row[`NC_ROW_TRAP] <= trap;
-        row[`NC_ROW_TRAPS] <= trap != `NC_TRAP_NONE;
+        row[`NC_ROW_TRAPS] <= !is_good;
+        row[`NC_ROW_WAITS_DATA] <= is_word && operation == `NC_CREATE;
+        row[`NC_ROW_WAITS_SEND] <= is_word && (operation == `NC_SEND || is_master);
         row[`NC_ROW_ZERO] <= immediate == 32'd0;
         row[`NC_ROW_ONE] <= immediate == 32'd1;
     end

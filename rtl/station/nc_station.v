@@ -103,7 +103,7 @@ module nc_station #(
         .stopped(stopped), .trap(trace_trap), .trap_address(trace_address),
         .counts_trap(counts_trap), .counts(counts), .counts_no_wait(counts_no_wait)
     );
-    wire core_rst = rst || !runs;
+    wire core_rst = !runs;
     assign trace_runs = runs;
 
     // What identifiers mean: asked for while a program is loaded, and by the application.
@@ -175,7 +175,8 @@ module nc_station #(
     wire may_issue, may_compare, does_create, does_receive, fresh, starts_data, starts_sync;
     wire [7:0] sent_message;
     wire [8:0] sent_words;
-    wire [31:0] left_value, right_value, idle_cycles;
+    wire halting;
+    wire [31:0] left_value, right_value, halted_cycles;
     wire has_data, may_send, transmitting, ethertype_sent;
     wire counts_timeout, counts_overrun;
     nc_core core (
@@ -188,7 +189,7 @@ module nc_station #(
         .may_issue(may_issue), .may_compare(may_compare), .fresh(fresh),
         .starts_data(starts_data), .starts_sync(starts_sync), .sent_message(sent_message),
         .sent_words(sent_words), .left_value(left_value), .right_value(right_value),
-        .idle_cycles(idle_cycles), .counts_timeout(counts_timeout),
+        .halting(halting), .halted_cycles(halted_cycles), .counts_timeout(counts_timeout),
         .counts_no_wait(counts_no_wait), .counts_overrun(counts_overrun),
         .counts_trap(counts_trap), .stopped(stopped), .trace_fetch(trace_fetch),
         .trace_issue(trace_issue), .trace_address(trace_address), .trace_trap(trace_trap),
@@ -263,9 +264,10 @@ module nc_station #(
         .starts_data(starts_data), .starts_sync(starts_sync), .message(sent_message),
         .words(sent_words), .round(round), .word_index(word_index), .word(send_word),
         .best_there(best_there), .best_length(best_length), .best_octet(best_octet),
-        .idle_cycles(idle_cycles), .best_index(best_index), .best_sent(best_sent),
-        .has_data(has_data), .may_send(may_send), .busy(transmitting),
-        .ethertype_sent(ethertype_sent), .txd(txd), .tx_en(tx_en)
+        .halting(halting), .halted_cycles(halted_cycles), .stopped(stopped),
+        .best_index(best_index), .best_sent(best_sent), .has_data(has_data),
+        .may_send(may_send), .busy(transmitting), .ethertype_sent(ethertype_sent), .txd(txd),
+        .tx_en(tx_en)
     );
     assign tx_er = 1'b0;
 

@@ -29,7 +29,9 @@ module nc_transmitter (
     input  wire        best_there,
     input  wire [10:0] best_length,
     input  wire [7:0]  best_octet,
-    input  wire [31:0] idle_cycles,
+    input  wire        halting,
+    input  wire [31:0] halted_cycles,
+    input  wire        stopped,
     output wire [10:0] best_index,
     output wire        best_sent,
 
@@ -182,7 +184,8 @@ module nc_transmitter (
         // Late by some cycles, which are counted, too. At first the length is still another's.
         best_cycles <= {21'd0, best_length} + 32'd32;
         best_known <= best_there;
-        best_fits <= !rst && best_there && best_known && idle_cycles > best_cycles;
+        best_fits <= !rst && best_there && best_known
+            && (stopped || (halting && halted_cycles > best_cycles));
         if (starts || starts_best) is_best <= starts_best;
         if (starts) begin
             is_data <= starts_data;
