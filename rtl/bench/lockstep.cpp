@@ -148,8 +148,10 @@ private:
         station->rx_dv = 0;
         station->best_tx_valid = 0;
         station->link_status = 0;
+        // What the host gave stays there over a stop.
+        station->rst = !best.empty();
         for (int i = 0; i < 40; i++) step();
-        write(0x000008, 0);
+        station->rst = 0;
     }
 
     void load() {

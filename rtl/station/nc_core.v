@@ -122,7 +122,7 @@ module nc_core (
     reg [31:0] countdown;
     reg countdown_over;
     reg [`NC_ROW-1:0] future_row;
-    reg [12:0] future_next;
+    reg [12:0] future_next, future_plus;
     reg [11:0] future_address;
     reg future_past;
 
@@ -227,14 +227,15 @@ module nc_core (
 
     // Rows that may be next. `next_pc` is the address of the one that a port gives in this cycle:
     // the other port behind a jump.
-    reg [12:0] held_next_pc, branch_next;
+    // Each with the address behind it.
+    reg [12:0] held_next_pc, held_plus, branch_next, branch_plus;
     reg jumped;
     reg starts_future;
     wire [12:0] next_pc = took ? branch_next : held_next_pc;
     wire [`NC_ROW-1:0] following = took || jumped ? target_row : next_row;
     // Behind a row of the program.
     wire following_past = next_pc == program_length;
-    wire [12:0] next_pc_plus = next_pc + 13'd1;
+    wire [12:0] next_pc_plus = took ? branch_plus : held_plus;
     // What is loaded behind a trap is never issued.
     wire loads_future = is_halt && may_issue;
     wire loads_next = (state == WAITING && waited)
@@ -251,6 +252,7 @@ module nc_core (
         // What is asked for in the cycle of the issue is there in the next one.
         if (branched) branch_row <= target_row;
         branch_next <= behind_address;
+        branch_plus <= behind_address + 13'd1;
         branch_past <= address_past;
         branch_address <= row[`NC_ROW_ADDRESS];
         if (starts_future) begin
@@ -259,6 +261,7 @@ module nc_core (
         end
         if (starts_countdown) begin
             future_next <= behind_address;
+            future_plus <= behind_address + 13'd1;
             future_address <= row[`NC_ROW_ADDRESS];
         end
         if (rst) begin
@@ -266,6 +269,7 @@ module nc_core (
             held_row <= next_row;
             held_pc <= 13'd0;
             held_next_pc <= 13'd1;
+            held_plus <= 13'd2;
             held_past <= program_length == 13'd0;
             jumped <= 1'b0;
         end else begin
@@ -274,6 +278,8 @@ module nc_core (
             held_past <= loads_next ? following_past : loads_future ? future_past : past;
             held_pc <= loads_next ? next_pc : loads_future ? {1'b0, future_address} : pc;
             held_next_pc <= loads_next ? next_pc_plus : loads_future ? future_next : next_pc;
+            held_plus <= loads_next ? next_pc_plus + 13'd1
+                : loads_future ? future_plus : next_pc_plus;
             jumped <= loads_future;
         end
     end

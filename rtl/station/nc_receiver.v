@@ -31,7 +31,8 @@ module nc_receiver #(
     input  wire [47:0] destination,
     input  wire        has_tag,
     input  wire        type_strobe,
-    input  wire [15:0] ethertype,
+    // The stream's octet, which is `octet` in the next cycle.
+    input  wire [7:0]  data,
     input  wire        sof,
     input  wire        eof,
     input  wire        fcs_ok,
@@ -81,9 +82,20 @@ module nc_receiver #(
     localparam DELAY = `NC_RECEIVE_STORE - 3;
     localparam [ADDRESS-1:0] ONE = 1, HALF = 1 << (ADDRESS - 1);
 
-    reg is_group;
-    always @(posedge clk) is_group <= destination == `NC_GROUP;
-    assign strobe = type_strobe && is_group && ethertype == `NC_ETHERTYPE_ROUND;
+    // A frame that began before the start is none of the program's.
+    reg begun;
+    always @(posedge clk) begin
+        if (rst) begun <= 1'b0;
+        else if (sof) begun <= 1'b1;
+    end
+    // With the EtherType's last octet they are known.
+    reg is_group, round_type, data_type;
+    always @(posedge clk) begin
+        is_group <= destination == `NC_GROUP;
+        round_type <= {octet, data} == `NC_ETHERTYPE_ROUND;
+        data_type <= {octet, data} == `NC_ETHERTYPE_DATA;
+    end
+    assign strobe = type_strobe && is_group && round_type && begun;
 
     // The row of the message that comes.
     wire [21:0] coming_read;
@@ -98,8 +110,10 @@ module nc_receiver #(
     wire [8:0] coming_words = coming_row[20:12];
 
     // The header behind the EtherType, and words behind it.
-    wire [11:0] header_at = has_tag ? 12'd18 : 12'd14;
-    reg is_data, is_round;
+    wire [11:0] type_end = has_tag ? 12'd17 : 12'd13;
+    wire [11:0] header_at = type_end + 12'd1;
+    reg behind_type;
+    reg is_station, is_data, is_round;
     // Octets behind the EtherType, from 0; it stays at its end.
     reg [11:0] place;
     reg header_wrong;
@@ -115,34 +129,39 @@ module nc_receiver #(
         .clk(clk), .bits(banks), .number(coming), .chosen(coming_bank)
     );
 
-    wire in_payload = octet_valid && (is_data || is_round) && index >= header_at;
+    wire in_payload = octet_valid && (is_data || is_round) && behind_type;
     // Words that are still to come; the place of the next one.
     reg fits;
     reg [8:0] to_come;
+    reg comes_more;
     reg [ADDRESS-1:0] store_address;
-    wire stores = in_payload && is_data && place >= 12'd4 && place[1:0] == 2'd3 && fits
-        && to_come != 9'd0;
+    wire stores = in_payload && is_data && place[1:0] == 2'd3 && fits && comes_more;
     assign trace_stored = stores;
     assign trace_stored_last = stores && to_come == 9'd1;
 
     always @(posedge clk) begin
-        // A frame that began before the start is none.
+        if (sof) behind_type <= 1'b0;
+        else if (octet_valid && index == type_end) behind_type <= 1'b1;
         if (rst || sof) begin
             is_data <= 1'b0;
             is_round <= 1'b0;
             header_wrong <= 1'b0;
             coming_length <= 16'd0;
             place <= 12'd0;
-        end else if (type_strobe) begin
-            is_data <= is_group && ethertype == `NC_ETHERTYPE_DATA;
-            is_round <= is_group && ethertype == `NC_ETHERTYPE_ROUND;
+        end else if (type_strobe && begun) begin
+            is_data <= is_group && data_type;
+            is_round <= is_group && round_type;
         end
+        if (sof) is_station <= 1'b0;
+        else if (type_strobe) is_station <= is_group && (data_type || round_type);
         fits <= coming_known && coming_length == {7'd0, coming_words};
         if (in_payload && place == 12'd5) begin
             to_come <= coming_words;
+            comes_more <= coming_words != 9'd0;
             store_address <= coming_row[ADDRESS-1:0] ^ (hidden_bank ? HALF : {ADDRESS{1'b0}});
         end else if (stores) begin
             to_come <= to_come - 9'd1;
+            comes_more <= to_come != 9'd1;
             store_address <= store_address + ONE;
         end
         if (in_payload) begin
@@ -171,7 +190,7 @@ module nc_receiver #(
     wire is_malformed = header_wrong || length_wrong || payload_end > {2'd0, length};
     reg [3:0] verdict;
     always @* begin
-        if (!eof) verdict = VERDICT_NONE;
+        if (!eof || !begun) verdict = VERDICT_NONE;
         else if (er_seen || !fcs_ok) verdict = DAMAGED;
         else if (length < SHORTEST) verdict = RUNT;
         else if (length > LONGEST) verdict = LONG;
@@ -182,7 +201,8 @@ module nc_receiver #(
         else verdict = fits ? STORED : WRONG_LENGTH;
     end
 
-    assign is_other = verdict == OTHER && !is_round;
+    assign is_other = eof && fcs_ok && !er_seen && length >= SHORTEST && length <= LONGEST
+        && !is_station;
 
     // Several short bursts may be on their way to their instant, but one frame of data only.
     reg [3:0] reached;

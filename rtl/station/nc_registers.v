@@ -6,9 +6,9 @@
 //   000002  control: bit 0 runs the program, from its first instruction when it is set
 //   000003  bit 0: frames have a VLAN tag
 //   000004  address of the station, its first 2 octets;  000005 the last 4
-//   000006  instructions of the program
-//   000007  buffers
-//   000008  flags
+//   000006  instructions of the program, 4,096 at most
+//   000007  buffers, 256 at most
+//   000008  flags: none is set at a start
 //   000009  status: bit 0 link, 1 stopped by a trap, 2 an access was refused (cleared by writing)
 //   00000a  trap: its code in bits 19:16, its address in bits 12:0
 //   00002n  counters, from 0: rounds begun, rounds seen, data sent, data received, unknown, wrong
@@ -25,6 +25,7 @@
 //           complete yet. While it runs, as below
 //   6000bb  a write makes what was written to buffer bb complete
 //
+// An access to anything else has no effect, and reads 0.
 // Memories are not cleared: who loads a program writes all rows of messages, and zeros to the
 // words of its buffers.
 `default_nettype none
@@ -75,14 +76,24 @@ module nc_registers (
 );
     localparam COUNTERS = 19, SYNC_TIMEOUTS = 10;
     wire [3:0] region = address[23:20];
-    wire of_buffer = region == 4'h5 || region == 4'h6;
+    // Each region ends with what it is of: behind that there is nothing.
+    reg exists;
+    always @* begin
+        case (region)
+            4'h1: exists = address[19:13] == 7'd0;
+            4'h4: exists = address[19:12] == 8'd0;
+            4'h5: exists = address[19:17] == 3'd0;
+            default: exists = address[19:8] == 12'd0;
+        endcase
+    end
+    wire of_buffer = (region == 4'h5 || region == 4'h6) && exists;
 
     // A register answers in the third cycle; buffers when they can.
     reg done;
     reg accessed;
     wire accesses = (write || read) && !accessed && !done && !of_buffer && !load_program;
-    wire loads = accesses && write && !runs;
-    wire of_program = region == 4'h1 && address[0] && !runs;
+    wire loads = accesses && write && !runs && exists;
+    wire of_program = region == 4'h1 && exists && address[0] && !runs;
     assign load_program = of_program && write;
     assign load_buffer_row = loads && region == 4'h2;
     assign load_message_row = loads && region == 4'h3;
@@ -90,9 +101,10 @@ module nc_registers (
     assign reads_buffer = runs && read && region == 4'h5;
     assign writes_buffer = runs && write && region == 4'h5;
     assign commits_buffer = runs && write && region == 4'h6;
-    // Nothing is there to answer while the program is stopped.
+    // Nothing is there to answer while the program is stopped, and nothing to read in a commit.
+    wire is_impossible = of_buffer && (read || write) && (!runs || (read && region == 4'h6));
     assign ready = (write || read)
-        && (of_buffer ? buffer_ready || !runs : load_program ? program_done : done);
+        && (of_buffer ? buffer_ready || is_impossible : load_program ? program_done : done);
 
     reg was_refused;
     reg [3:0] last_trap;
@@ -115,25 +127,31 @@ module nc_registers (
 
     wire is_counter = address[7:5] == 3'd1 && address[4:0] < COUNTERS[4:0];
     reg [31:0] counter;
-    always @(posedge clk) counter <= is_counter ? counters[address[4:0]] : 32'd0;
+    always @(posedge clk) counter <= counters[is_counter ? address[4:0] : 5'd0];
     reg [31:0] register;
-    always @* begin
+    always @(posedge clk) begin
         case (address[7:0])
-            8'h00: register = 32'h4e435354;
-            8'h01: register = 32'd1;
-            8'h02: register = {31'd0, runs};
-            8'h03: register = {31'd0, has_tag};
-            8'h04: register = {16'd0, source[47:32]};
-            8'h05: register = source[31:0];
-            8'h06: register = {19'd0, program_length};
-            8'h07: register = {23'd0, buffers};
-            8'h08: register = {16'd0, flags};
-            8'h09: register = {29'd0, was_refused, stopped, link_up};
-            8'h0a: register = {12'd0, last_trap, 3'd0, last_trap_address};
-            default: register = counter;
+            8'h00: register <= 32'h4e435354;
+            8'h01: register <= 32'd1;
+            8'h02: register <= {31'd0, runs};
+            8'h03: register <= {31'd0, has_tag};
+            8'h04: register <= {16'd0, source[47:32]};
+            8'h05: register <= source[31:0];
+            8'h06: register <= {19'd0, program_length};
+            8'h07: register <= {23'd0, buffers};
+            8'h08: register <= {16'd0, flags};
+            8'h09: register <= {29'd0, was_refused, stopped, link_up};
+            8'h0a: register <= {12'd0, last_trap, 3'd0, last_trap_address};
+            default: register <= 32'd0;
         endcase
     end
-    wire [31:0] register_value = is_register ? register : 32'd0;
+    reg shows_register, shows_counter;
+    always @(posedge clk) begin
+        shows_register <= is_register && !is_counter;
+        shows_counter <= is_register && is_counter;
+    end
+    wire [31:0] register_value =
+        shows_counter ? counter : shows_register ? register : 32'd0;
     reg [31:0] register_read;
     always @* read_data = of_buffer ? buffer_value : register_read;
 
@@ -153,7 +171,8 @@ module nc_registers (
             last_trap_address <= 13'd0;
         end else begin
             accessed <= accesses;
-            done <= accessed;
+            // What is withdrawn has no answer.
+            done <= accessed && (write || read);
             primes <= starts;
             if (primes) runs <= 1'b1;
             if (loads && region == 4'h1) program_high <= write_data;
@@ -169,14 +188,16 @@ module nc_registers (
                         8'h03: has_tag <= write_data[0];
                         8'h04: source[47:32] <= write_data[15:0];
                         8'h05: source[31:0] <= write_data;
-                        8'h06: program_length <= write_data[12:0];
-                        8'h07: buffers <= write_data[8:0];
+                        8'h06:
+                            program_length <= write_data > 32'd4096 ? 13'd4096 : write_data[12:0];
+                        8'h07: buffers <= write_data > 32'd256 ? 9'd256 : write_data[8:0];
                         default: ;
                     endcase
                 end
             end
-            if (buffer_refused || (of_buffer && (read || write) && !runs)) was_refused <= 1'b1;
+            if (buffer_refused || is_impossible) was_refused <= 1'b1;
             if (starts) begin
+                flags <= 16'd0;
                 last_trap <= 4'd0;
                 last_trap_address <= 13'd0;
             end else if (counts_trap) begin

@@ -161,11 +161,14 @@ module nc_station #(
     wire [7:0] octet;
     wire [11:0] index, frame_length;
     wire [47:0] destination, source;
-    wire [15:0] ethertype;
     rx_frame frame (
         .clk(clk), .rst(rst), .dv(padded_dv), .er(padded_er), .data(padded_data), .sof(sof),
         .octet_valid(octet_valid), .octet(octet), .index(index), .destination(destination),
-        .source(source), .has_tag(frame_has_tag), .type_strobe(type_strobe), .ethertype(ethertype),
+        .source(source), .has_tag(frame_has_tag), .type_strobe(type_strobe),
+        // The receiver has it of the octets.
+        // verilator lint_off PINCONNECTEMPTY
+        .ethertype(),
+        // verilator lint_on PINCONNECTEMPTY
         .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen), .length(frame_length),
         .bad_preamble(bad_preamble)
     );
@@ -218,7 +221,7 @@ module nc_station #(
         .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(address[7:0]),
         .load_value(write_data[21:0]), .octet_valid(octet_valid), .octet(octet),
         .index(index), .destination(destination), .has_tag(frame_has_tag),
-        .type_strobe(type_strobe), .ethertype(ethertype), .sof(sof), .eof(eof),
+        .type_strobe(type_strobe), .data(padded_data), .sof(sof), .eof(eof),
         .fcs_ok(fcs_ok), .er_seen(er_seen), .length(frame_length), .is_other(is_other),
         .strobe(strobe), .current(current), .may_issue(may_issue), .does_receive(does_receive),
         .fresh(fresh), .copies(copies), .copy_ends(copy_ends),
@@ -239,7 +242,7 @@ module nc_station #(
     wire [10:0] best_length, best_index;
     wire [7:0] best_octet;
     nc_best_effort best_effort (
-        .clk(clk), .rst(core_rst), .valid(best_tx_valid), .ready(best_tx_ready),
+        .clk(clk), .rst(rst), .valid(best_tx_valid), .ready(best_tx_ready),
         .octet(best_tx_octet), .last(best_tx_last), .there(best_there), .length(best_length),
         .sent(best_sent), .index(best_index), .read_octet(best_octet)
     );

@@ -71,6 +71,11 @@ module nc_transmitter (
     reg [31:0] crc;
     reg [31:0] shifted;
 
+    initial begin
+        on_wire = 1'b0;
+        gap = 5'd0;
+    end
+
     wire starts = starts_data || starts_sync;
     // With its preamble, check sequence and gap it is over before the next instruction.
     reg [31:0] best_cycles;
@@ -160,7 +165,8 @@ module nc_transmitter (
         if (rst) begin
             ahead <= 5'd0;
             on_wire <= 1'b0;
-            gap <= 5'd0;
+            // A frame that is cut has a gap behind it, too.
+            gap <= on_wire ? GAP : gap != 5'd0 ? gap - 5'd1 : 5'd0;
             tx_en <= 1'b0;
             txd <= 8'd0;
         end else begin
