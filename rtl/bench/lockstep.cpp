@@ -48,7 +48,7 @@ constexpr uint32_t FLAG_DELAY = 2;
 constexpr uint32_t READ_DELAY = 3;
 // Before the end, in cycles: the pins of a stop, the last request given up, the last one that begins.
 // So every answer is there by then.
-constexpr uint32_t STOP_DELAY = 2, QUIET = 6, LONGEST_REQUEST = 12;
+constexpr uint32_t STOP_DELAY = 2, QUIET = 7, LONGEST_REQUEST = 14;
 // From the link's pin to the station.
 constexpr uint32_t LINK_DELAY = 2;
 // Words of the data buffers.
@@ -256,8 +256,8 @@ private:
             station->bus_write = 1;
             return;
         }
-        // The first two cycles still have the start's answer.
-        bool may_begin = cycle > 1 && cycle + LONGEST_REQUEST < cycles && action < actions.size();
+        // The first three cycles still have the start's answer.
+        bool may_begin = cycle > 2 && cycle + LONGEST_REQUEST < cycles && action < actions.size();
         if (may_begin && cycle >= actions[action].at) begin(actions[action]);
     }
 
@@ -340,7 +340,7 @@ private:
     void counters() {
         station->bus_write = station->bus_read = 0;
         // Up to the answer of the stop.
-        for (uint32_t i = 0; i < 3; i++) step();
+        for (uint32_t i = 0; i < 4; i++) step();
         for (uint32_t i = 0; i < COUNTERS; i++) event(COUNTER, i, access(0x000020 | i, false, 0));
     }
 };

@@ -153,14 +153,16 @@ module nc_buffers #(
     wire goes = known && is_possible;
     wire write_now = may_write && !is_pinned && !copies;
     wire commit_now = goes && commits;
+    reg commits_late;
     wire read_now = goes && reads && !read_1 && !read_2 && !may_compare && !is_copied;
     assign refused = known && !is_possible;
     assign ready = refused || write_now || commit_now || read_2;
-    assign committed = commit_now;
+    assign committed = commits_late;
     always @(posedge clk) begin
         if (rst) begin
             asked <= 5'd0;
             may_write <= 1'b0;
+            commits_late <= 1'b0;
             read_1 <= 1'b0;
             read_2 <= 1'b0;
             banks <= 256'd0;
@@ -169,7 +171,8 @@ module nc_buffers #(
             may_write <= goes && writes && !ready;
             read_1 <= read_now;
             read_2 <= read_1;
-            if (commit_now) banks[wanted_buffer] <= hidden_bank;
+            commits_late <= commit_now;
+            if (commits_late) banks[wanted_buffer] <= hidden_bank;
         end
         is_possible <= wanted_known && (commits || wanted_index < wanted_row[20:12])
             && (reads || !wanted_row[21]);

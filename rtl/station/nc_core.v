@@ -225,14 +225,17 @@ module nc_core (
     assign trace_branch = decides;
     assign trace_taken = takes_branch;
 
-    // Rows that may be next. `next_pc` is the address of the one that a port gives in this cycle:
-    // the other port behind a jump.
+    // Rows that may be next. `next_pc` is the address of the one that is there in this cycle: one
+    // port gives it, behind a jump the other one. If it is not loaded it is kept, as the port goes
+    // on: so what is asked for does not depend on what is issued.
     // Each with the address behind it.
     reg [12:0] held_next_pc, held_plus, branch_next, branch_plus;
-    reg jumped;
+    reg jumped, is_kept;
+    reg [`NC_ROW-1:0] kept_row;
     reg starts_future;
     wire [12:0] next_pc = took ? branch_next : held_next_pc;
-    wire [`NC_ROW-1:0] following = took || jumped ? target_row : next_row;
+    wire [`NC_ROW-1:0] following =
+        took || jumped ? target_row : is_kept ? kept_row : next_row;
     // Behind a row of the program.
     wire following_past = next_pc == program_length;
     wire [12:0] next_pc_plus = took ? branch_plus : held_plus;
@@ -241,8 +244,7 @@ module nc_core (
     wire loads_next = (state == WAITING && waited)
         || (may_issue && (is_nop || is_slave)) || begins_round;
     // In reset the first row is read, and with `primes` the second one.
-    assign next_address =
-        rst ? {11'd0, primes} : loads_next ? next_pc_plus[11:0] : next_pc[11:0];
+    assign next_address = rst ? {11'd0, primes} : next_pc_plus[11:0];
     assign target_address = state == WAITING ? branch_next[11:0]
         : is_halt ? future_next[11:0] : row[`NC_ROW_ADDRESS];
     wire [12:0] behind_address = {1'b0, row[`NC_ROW_ADDRESS]} + 13'd1;
@@ -251,6 +253,8 @@ module nc_core (
     always @(posedge clk) begin
         // What is asked for in the cycle of the issue is there in the next one.
         if (branched) branch_row <= target_row;
+        kept_row <= following;
+        is_kept <= !rst && !loads_next && !loads_future;
         branch_next <= behind_address;
         branch_plus <= behind_address + 13'd1;
         branch_past <= address_past;

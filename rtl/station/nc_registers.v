@@ -88,10 +88,11 @@ module nc_registers (
     end
     wire of_buffer = (region == 4'h5 || region == 4'h6) && exists;
 
-    // A register answers in the third cycle; buffers when they can.
+    // A register answers in the fourth cycle; buffers when they can.
     reg done;
-    reg accessed;
-    wire accesses = (write || read) && !accessed && !done && !of_buffer && !load_program;
+    reg accessed, accessed_before;
+    wire is_new = !accessed && !accessed_before && !done;
+    wire accesses = (write || read) && is_new && !of_buffer && !load_program;
     wire loads = accesses && write && !runs && exists;
     wire of_program = region == 4'h1 && exists && address[0] && !runs;
     assign load_program = of_program && write;
@@ -125,9 +126,16 @@ module nc_registers (
                     + {31'd0, i == SYNC_TIMEOUTS && counts_no_wait};
     end
 
+    // Two steps: one of eight, then one of three.
     wire is_counter = address[7:5] == 3'd1 && address[4:0] < COUNTERS[4:0];
+    reg [31:0] eighths [0:2];
     reg [31:0] counter;
-    always @(posedge clk) counter <= counters[is_counter ? address[4:0] : 5'd0];
+    always @(posedge clk) begin
+        eighths[0] <= counters[{2'd0, address[2:0]}];
+        eighths[1] <= counters[{2'd1, address[2:0]}];
+        eighths[2] <= counters[address[2:0] < 3'd3 ? {2'd2, address[2:0]} : 5'd0];
+        counter <= eighths[address[4:3] == 2'd3 ? 2'd0 : address[4:3]];
+    end
     reg [31:0] register;
     always @(posedge clk) begin
         case (address[7:0])
@@ -158,6 +166,7 @@ module nc_registers (
     always @(posedge clk) begin
         if (rst) begin
             accessed <= 1'b0;
+            accessed_before <= 1'b0;
             done <= 1'b0;
             runs <= 1'b0;
             primes <= 1'b0;
@@ -172,7 +181,8 @@ module nc_registers (
         end else begin
             accessed <= accesses;
             // What is withdrawn has no answer.
-            done <= accessed && (write || read);
+            accessed_before <= accessed && (write || read);
+            done <= accessed_before && (write || read);
             primes <= starts;
             if (primes) runs <= 1'b1;
             if (loads && region == 4'h1) program_high <= write_data;

@@ -2,7 +2,7 @@
 // finds the traps that do not depend on the execution. So an instruction needs no table when it is
 // issued. Tables are loaded before the program.
 //
-// `load` is held until `done`, 6 cycles later.
+// `load` is held until `done`, 7 cycles later.
 `default_nettype none
 `include "nc_table.vh"
 `include "nc_row.vh"
@@ -45,7 +45,7 @@ module nc_resolve (
         if (rst || !load || done) step <= 3'd0;
         else step <= step + 3'd1;
     end
-    assign done = step == 3'd6;
+    assign done = step == 3'd7;
     wire is_receive = operation == `NC_RECEIVE;
     assign buffer = step[0] ? immediate[15:8] : is_receive ? immediate[7:0] : id;
     assign message = id;
@@ -105,7 +105,9 @@ module nc_resolve (
     end
 
     wire is_word = word_error == `NC_TRAP_NONE;
-    wire is_good = trap == `NC_TRAP_NONE;
+    reg [3:0] found_trap;
+    always @(posedge clk) found_trap <= trap;
+    wire is_good = found_trap == `NC_TRAP_NONE;
     wire is_master = operation == `NC_SYNC && master;
     wire [11:0] left_word = left_address + (compares ? {4'd0, left_index} : 12'd0);
     wire [11:0] right_word = right_address + {4'd0, right_index};
@@ -136,7 +138,7 @@ module nc_resolve (
         row[`NC_ROW_MASTER] <= is_good && is_master;
         row[`NC_ROW_SLAVE] <= is_good && operation == `NC_SYNC && !master;
         row[`NC_ROW_BRANCH] <= is_good && is_branch;
-        row[`NC_ROW_TRAP] <= trap;
+        row[`NC_ROW_TRAP] <= found_trap;
         row[`NC_ROW_TRAPS] <= !is_good;
         row[`NC_ROW_WAITS_DATA] <= is_word && operation == `NC_CREATE;
         row[`NC_ROW_WAITS_SEND] <= is_word && (operation == `NC_SEND || is_master);
