@@ -234,8 +234,7 @@ module nc_core (
     reg [`NC_ROW-1:0] kept_row;
     reg starts_future;
     wire [12:0] next_pc = took ? branch_next : held_next_pc;
-    wire [`NC_ROW-1:0] following =
-        took || jumped ? target_row : is_kept ? kept_row : next_row;
+    wire from_target = took || jumped;
     // Behind a row of the program.
     wire following_past = next_pc == program_length;
     wire [12:0] next_pc_plus = took ? branch_plus : held_plus;
@@ -243,6 +242,8 @@ module nc_core (
     wire loads_future = is_halt && may_issue;
     wire loads_next = (state == WAITING && waited)
         || (may_issue && (is_nop || is_slave)) || begins_round;
+    wire loads_target = loads_next && from_target;
+    wire loads_read = loads_next && !from_target && !is_kept;
     // In reset the first row is read, and with `primes` the second one.
     assign next_address = rst ? {11'd0, primes} : next_pc_plus[11:0];
     assign target_address = state == WAITING ? branch_next[11:0]
@@ -253,7 +254,7 @@ module nc_core (
     always @(posedge clk) begin
         // What is asked for in the cycle of the issue is there in the next one.
         if (branched) branch_row <= target_row;
-        kept_row <= following;
+        kept_row <= from_target ? target_row : is_kept ? kept_row : next_row;
         is_kept <= !rst && !loads_next && !loads_future;
         branch_next <= behind_address;
         branch_plus <= behind_address + 13'd1;
@@ -278,7 +279,9 @@ module nc_core (
             jumped <= 1'b0;
         end else begin
             took <= decides && takes_branch;
-            held_row <= loads_next ? following : loads_future ? future_row : row;
+            // What comes out of the memory is late: it is chosen last.
+            held_row <= loads_target ? target_row : loads_read ? next_row
+                : loads_next ? kept_row : loads_future ? future_row : row;
             held_past <= loads_next ? following_past : loads_future ? future_past : past;
             held_pc <= loads_next ? next_pc : loads_future ? {1'b0, future_address} : pc;
             held_next_pc <= loads_next ? next_pc_plus : loads_future ? future_next : next_pc;
