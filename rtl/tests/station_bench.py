@@ -88,18 +88,19 @@ class Station:
         try:
             request = next(application)
             while end is None or self.cycle < end:
-                self.set_pins(request)
+                self.set_pins()
+                self.set_bus(request)
                 await RisingEdge(self.dut.clk)
                 answer = self.sample(request)
                 self.cycle += 1
                 request = application.send(answer)
         except StopIteration as over:
-            self.set_pins(None)
+            self.set_bus(None)
             return over.value
-        self.set_pins(None)
+        self.set_bus(None)
         return None
 
-    def set_pins(self, request):
+    def set_pins(self):
         late = self.rx.pop(self.cycle - 1, None)
         self.drive("rx_dv", int(late is not None))
         self.drive("rx_er", late[0] if late else 0)
@@ -113,6 +114,8 @@ class Station:
         if gives:
             self.drive("best_tx_octet", self.host[0][0])
             self.drive("best_tx_last", int(len(self.host[0]) == 1))
+
+    def set_bus(self, request):
         if request is None:
             self.drive("bus_write", 0)
             self.drive("bus_read", 0)
