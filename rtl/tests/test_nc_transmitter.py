@@ -1,0 +1,201 @@
+"""Frames leave in the cycle that the comment of the module says, octet by octet; best effort only
+where a halt has room for it."""
+
+import random
+from collections import deque
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from gmii import GAP, burst, with_fcs
+from station_bench import SOURCE
+from station_model import START, data_frame, round_frame
+
+TOP = "nc_transmitter"
+OUTPUTS = "tx_en txd has_data may_send busy ethertype_sent best_sent".split()
+# From the issue to the pulse that is one cycle behind it, and to the first octet.
+PULSE = 1
+# A frame that has begun to fit begins so soon.
+PROMPT = 4
+
+
+class Frame:
+    """On the wire from a cycle on; asked for by the pulse of the cycle `asked`."""
+
+    def __init__(self, asked, first, octets, kind, ethertype=None):
+        self.asked, self.first, self.octets, self.kind = asked, first, octets, kind
+        self.end = first + len(octets)
+        self.ethertype = ethertype  # the cycle of its last octet
+
+
+class Bench:
+    def __init__(self, dut):
+        self.dut = dut
+        self.cycle = 0
+        self.frames = []  # the last one may be on the wire
+        self.memory, self.best = [], None
+        self.words = deque([0])
+        self.octets = deque([0])
+        self.halt_ends = 0
+        self.starts = None
+        self.best_since = self.fits_since = None
+        self.ended = dict.fromkeys(["data", "sync", "best"], 0)
+
+    def reset(self):
+        dut = self.dut
+        for name in "starts_data starts_sync best_there idle_cycles".split():
+            getattr(dut, name).value = 0
+        self.tagged = random.random() < 0.5
+        dut.has_tag.value = int(self.tagged)
+        dut.source.value = int.from_bytes(SOURCE, "big")
+        self.frames, self.best, self.starts = [], None, None
+        self.best_since = self.fits_since = None
+        self.halt_ends = self.cycle
+        dut.rst.value = 1
+
+    def wanted(self):
+        """Of this cycle."""
+        now = self.cycle
+        last = self.frames[-1] if self.frames else None
+        found = dict.fromkeys(OUTPUTS, 0)
+        found["may_send"] = 1
+        if last is None:
+            return found
+        if last.first <= now < last.end:
+            found["tx_en"], found["txd"] = 1, last.octets[now - last.first]
+            found["best_sent"] = int(last.kind == "best" and now == last.end - 1)
+            found["ethertype_sent"] = int(last.ethertype is not None and now > last.ethertype)
+        if now > last.asked:
+            found["busy"] = int(now < last.end + GAP)
+            found["has_data"] = int(last.kind == "data" and now < last.end)
+            found["may_send"] = int(now >= last.end + GAP - START)
+        return found
+
+    def program(self):
+        """Issues, or halts: as the core does, only what may be issued. What is issued is a pulse
+        in the next cycle."""
+        dut, now = self.dut, self.cycle
+        issued, self.starts = self.starts, None
+        dut.starts_data.value = int(issued == "data")
+        dut.starts_sync.value = int(issued == "sync")
+        if issued:
+            self.begin(issued)
+        elif now >= self.halt_ends and random.random() < 0.3:
+            if random.random() < 0.4:
+                self.halt_ends = now + random.choice([5, 100, 400, 900])
+            elif not self.frames or now >= self.frames[-1].end + GAP - START:
+                self.starts = random.choice(["data", "sync"])
+        dut.idle_cycles.value = max(0, self.halt_ends - now)
+
+    def begin(self, kind):
+        dut, asked = self.dut, self.cycle
+        message, number = random.randrange(256), random.getrandbits(32)
+        words = random.choice([1, 2, 9, 10, 11, 12, 374]) if random.random() < 0.3 else 1
+        dut.message.value, dut.words.value, dut.round.value = message, words, number
+        if kind == "data":
+            self.memory = [random.getrandbits(32) for _ in range(words)]
+            octets = data_frame(SOURCE, message, self.memory, self.tagged)
+        else:
+            octets = round_frame(SOURCE, number, self.tagged)
+        first = asked - PULSE + START
+        ethertype = first + 8 + 13 + 4 * self.tagged
+        self.frames.append(Frame(asked, first, burst(octets), kind, ethertype))
+
+    def host(self):
+        """Has a frame, or gives one."""
+        if self.best is None and random.random() < 0.02:
+            length = random.choice([60, 60, 61, 300, 1518])
+            self.best = bytes(random.randrange(256) for _ in range(length))
+            self.best_since = self.cycle
+            self.dut.best_length.value = length
+        self.dut.best_there.value = int(self.best is not None)
+
+    def best_begins(self):
+        """A frame of best effort may begin on the pins in this cycle."""
+        last = self.frames[-1] if self.frames else None
+        assert self.best is not None and self.cycle > self.best_since
+        assert last is None or self.cycle >= last.end + GAP
+        octets = burst(with_fcs(self.best))
+        # It is over, with its gap, before the program goes on.
+        assert self.cycle + len(octets) + GAP <= self.halt_ends
+        self.frames.append(Frame(self.cycle - 1, self.cycle, octets, "best"))
+
+    def is_due(self):
+        """A frame has fitted, and the wire has been free, for some cycles."""
+        last = self.frames[-1] if self.frames else None
+        free = last is None or self.cycle >= last.end + GAP
+        fits = self.best is not None and self.halt_ends - self.cycle > len(self.best) + 32 + PROMPT
+        if not (free and fits):
+            self.fits_since = None
+        elif self.fits_since is None:
+            self.fits_since = self.cycle
+        return self.fits_since is not None and self.cycle > self.fits_since + PROMPT
+
+    async def step(self, reset=False):
+        dut = self.dut
+        if reset:
+            self.reset()
+        else:
+            dut.rst.value = 0
+            self.program()
+            self.host()
+        # What is read here is of the cycle before: it is there two cycles behind that.
+        self.words.append(self.word_of(self.index("word_index")))
+        dut.word.value = self.words.popleft()
+        self.octets.append(self.octet_of(self.index("best_index")))
+        dut.best_octet.value = self.octets.popleft()
+        await RisingEdge(dut.clk)
+        if not reset:
+            self.compare()
+        self.cycle += 1
+
+    def index(self, name):
+        value = getattr(self.dut, name).value
+        return int(value) if value.is_resolvable else 0
+
+    def word_of(self, index):
+        return self.memory[index] if index < len(self.memory) else random.getrandbits(32)
+
+    def octet_of(self, index):
+        return self.best[index] if self.best and index < len(self.best) else random.randrange(256)
+
+    def compare(self):
+        dut, now = self.dut, self.cycle
+        last = self.frames[-1] if self.frames else None
+        if dut.tx_en.value == 1 and (last is None or now >= last.end):
+            self.best_begins()
+        else:
+            assert not self.is_due(), f"cycle {now}: best effort does not begin"
+        seen = {name: int(getattr(dut, name).value) for name in OUTPUTS}
+        wanted = self.wanted()
+        for name in OUTPUTS:
+            # While nothing leaves, the octet does not matter.
+            if name == "txd" and not wanted["tx_en"]:
+                continue
+            assert seen[name] == wanted[name], f"cycle {now}: {name} {seen[name]}, {wanted}"
+        if self.frames and now == self.frames[-1].end - 1:
+            self.ended[self.frames[-1].kind] += 1
+            if self.frames[-1].kind == "best":
+                self.best = None
+
+
+@cocotb.test()
+async def every_octet_is_in_its_cycle(dut):
+    Clock(dut.clk, 8, "ns").start()
+    bench = Bench(dut)
+    for _ in range(6):
+        for _ in range(random.randrange(1, 3)):
+            await bench.step(reset=True)
+        for _ in range(random.randrange(1500, 2500)):
+            await bench.step()
+    assert all(count > 3 for count in bench.ended.values()), bench.ended
+
+
+@cocotb.test()
+async def a_reset_ends_a_frame_at_once(dut):
+    Clock(dut.clk, 8, "ns").start()
+    bench = Bench(dut)
+    for _ in range(25):
+        await bench.step(reset=True)
+        for _ in range(random.randrange(1, 150)):
+            await bench.step()
