@@ -135,9 +135,9 @@ module nc_buffers #(
         end else if (copies) copy_address <= copy_address + ONE;
     end
 
-    // The application: what its row means, and where its word is, is known in the sixth cycle of a
+    // The application: what its row means, and where its word is, is known in the 7th cycle of a
     // request. In the first cycle of a `create` or a copy it is not known yet whose it is.
-    reg [4:0] asked;
+    reg [5:0] asked;
     reg is_possible, wanted_is_input, hidden_bank, wanted_half;
     reg [ADDRESS-1:0] wanted_address, wanted_place;
     reg fill_is_same, copy_is_same;
@@ -147,7 +147,7 @@ module nc_buffers #(
         .clk(clk), .bits(banks), .number(wanted_buffer), .chosen(wanted_chosen)
     );
     wire requests = reads || writes || commits;
-    wire known = asked[4];
+    wire known = asked[5];
     wire is_pinned = fills && (fill_begins || (fill_is_same && fill_bank == hidden_bank));
     wire is_copied = copying && (copy_begins || copy_is_same);
     wire goes = known && is_possible;
@@ -160,14 +160,14 @@ module nc_buffers #(
     assign committed = commits_late;
     always @(posedge clk) begin
         if (rst) begin
-            asked <= 5'd0;
+            asked <= 6'd0;
             may_write <= 1'b0;
             commits_late <= 1'b0;
             read_1 <= 1'b0;
             read_2 <= 1'b0;
             banks <= 256'd0;
         end else begin
-            asked <= requests && !ready ? {asked[3:0], 1'b1} : 5'd0;
+            asked <= requests && !ready ? {asked[4:0], 1'b1} : 6'd0;
             may_write <= goes && writes && !ready;
             read_1 <= read_now;
             read_2 <= read_1;

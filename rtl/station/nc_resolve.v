@@ -2,7 +2,7 @@
 // finds the traps that do not depend on the execution. So an instruction needs no table when it is
 // issued. Tables are loaded before the program.
 //
-// `load` is held until `done`, 7 cycles later.
+// `load` is held until `done`, 8 cycles later.
 `default_nettype none
 `include "nc_table.vh"
 `include "nc_row.vh"
@@ -15,7 +15,7 @@ module nc_resolve (
     input  wire [63:0]         word,
     output wire                done,
 
-    // The table of buffers: the row of an identifier is there two cycles later, as here: whether
+    // The table of buffers: the row of an identifier is there three cycles later, as here: whether
     // there is such a buffer, {input, words, address}.
     output wire [7:0]          buffer,
     input  wire                buffer_known,
@@ -40,12 +40,12 @@ module nc_resolve (
     );
 
     // The left buffer is asked for at first, then the right one.
-    reg [2:0] step;
+    reg [3:0] step;
     always @(posedge clk) begin
-        if (rst || !load || done) step <= 3'd0;
-        else step <= step + 3'd1;
+        if (rst || !load || done) step <= 4'd0;
+        else step <= step + 4'd1;
     end
-    assign done = step == 3'd7;
+    assign done = step == 4'd8;
     wire is_receive = operation == `NC_RECEIVE;
     assign buffer = step[0] ? immediate[15:8] : is_receive ? immediate[7:0] : id;
     assign message = id;
@@ -59,11 +59,11 @@ module nc_resolve (
     wire message_known = message_row[21];
     wire [8:0] message_words = message_row[20:12];
     always @(posedge clk) begin
-        if (step == 3'd2) begin
+        if (step == 4'd3) begin
             left_known <= buffer_known;
             {left_is_input, left_words, left_address} <= buffer_row;
         end
-        if (step == 3'd3) begin
+        if (step == 4'd4) begin
             right_known <= buffer_known;
             {right_is_input, right_words, right_address} <= buffer_row;
         end

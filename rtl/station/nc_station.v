@@ -109,7 +109,7 @@ module nc_station #(
     // What identifiers mean: asked for while a program is loaded, and by the application.
     wire [7:0] resolved_buffer, resolved_message;
     wire [7:0] wanted_buffer = address[20] ? address[16:9] : address[7:0];
-    wire [7:0] asked_buffer = load_program ? resolved_buffer : wanted_buffer;
+    reg [7:0] asked_buffer, asked_message;
     wire [21:0] buffer_read, message_read;
     reg [21:0] buffer_row, message_row;
     reg buffer_asked, buffer_known;
@@ -119,10 +119,12 @@ module nc_station #(
     );
     nc_memory #(.WIDTH(22), .ADDRESS(8)) table_of_messages (
         .clk(clk), .write(load_message_row), .write_address(address[7:0]),
-        .write_data(write_data[21:0]), .read_address(resolved_message),
+        .write_data(write_data[21:0]), .read_address(asked_message),
         .read_data(message_read)
     );
     always @(posedge clk) begin
+        asked_buffer <= load_program ? resolved_buffer : wanted_buffer;
+        asked_message <= resolved_message;
         buffer_row <= buffer_read;
         message_row <= message_read;
         buffer_asked <= {1'b0, asked_buffer} < buffers;

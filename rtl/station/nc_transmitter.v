@@ -37,8 +37,8 @@ module nc_transmitter (
 
     // Whether words of the send buffer are still to leave, a preamble may begin NC_SEND_START from
     // now, a frame is on the wire or about to be (or its gap), the EtherType has left.
-    output wire        has_data,
-    output wire        may_send,
+    output reg         has_data,
+    output reg         may_send,
     output wire        busy,
     output wire        ethertype_sent,
 
@@ -123,9 +123,7 @@ module nc_transmitter (
     end
 
     assign ethertype_sent = on_wire && !is_best && type_is_out;
-    assign has_data = (ahead != 5'd0 || on_wire) && is_data && !is_best;
     assign busy = ahead != 5'd0 || on_wire || gap != 5'd0;
-    assign may_send = ahead == 5'd0 && !on_wire && gap <= `NC_SEND_START;
 
     wire [15:0] ethertype = is_data ? `NC_ETHERTYPE_DATA : `NC_ETHERTYPE_ROUND;
     wire [7:0] shown_message = is_data ? frame_message : 8'd0;
@@ -187,6 +185,11 @@ module nc_transmitter (
                 end
             end
         end
+        // What is said of the next cycle: of what is on the wire or ahead then, and of the gap.
+        may_send <= !on_wire && gap <= `NC_SEND_START + 5'd1
+            && (rst || (ahead == 5'd0 && !starts && !starts_best));
+        has_data <= !rst && (starts ? starts_data
+            : (ahead != 5'd0 || (on_wire && !frame_ends)) && is_data && !is_best);
         // Late by some cycles, which are counted, too. At first the length is still another's.
         best_cycles <= {21'd0, best_length} + 32'd32;
         best_known <= best_there;
