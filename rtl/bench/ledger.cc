@@ -17,8 +17,9 @@ void Latency::add(Femtoseconds value, Femtoseconds bin)
 Ledger::Ledger(Network &network, Femtoseconds bin) : bin_(bin)
 {
     for (auto &direction : network.directions()) {
-        wires_.push_back(std::make_unique<Wire>(Wire{direction.get()}));
+        wires_.push_back(std::make_unique<Wire>());
         Wire &wire = *wires_.back();
+        wire.direction = direction.get();
         bit_.emplace(direction->to, uint64_t{1} << bit_.size() % 64);
         direction->recorder.done = [this, &wire](const Frame &frame) {
             watch(wire, frame);
@@ -26,6 +27,8 @@ Ledger::Ledger(Network &network, Femtoseconds bin) : bin_(bin)
                 leaves(wire, frame);
             if (wire.direction->to->ports == 1)
                 comes(wire, frame);
+            if (keeps_log_)
+                log(wire, frame);
         };
     }
 }
@@ -89,6 +92,14 @@ void Ledger::comes(Wire &wire, const Frame &frame)
     }
     sent.seen |= bit_[to];
     latency.add(frame.sfd + wire.direction->delay - sent.sfd, bin_);
+}
+
+void Ledger::log(Wire &wire, const Frame &frame)
+{
+    auto found = sent_.find(hash_of(frame.octets));
+    const Flow *flow = found == sent_.end() ? nullptr : found->second.flow;
+    uint64_t octets = frame.length + frame.preamble + frame.started;
+    wire.log.push_back({frame.begin, octets, frame.error_at_end, flow});
 }
 
 void Ledger::watch(Wire &wire, const Frame &frame)

@@ -36,9 +36,17 @@ struct Flow {
     std::map<const Device *, Latency> sinks;
 };
 
+// A frame on a wire, or what was left of one that was cut.
+struct Passage {
+    Femtoseconds begin;  // of the preamble
+    uint64_t octets;     // with it
+    bool cut;
+    const Flow *flow;    // whose it is; none if nobody sent it so
+};
+
 // What one wire carried.
 struct Wire {
-    const Direction *direction;
+    const Direction *direction = nullptr;
     uint64_t frames = 0;
     uint64_t real_time = 0;
     uint64_t octets = 0;          // with preambles
@@ -50,6 +58,7 @@ struct Wire {
     uint64_t least_gap = ~uint64_t{0};  // where one of both frames is best effort
     uint64_t least_real_time_gap = ~uint64_t{0};
     bool before_is_real_time = true;
+    std::vector<Passage> log;     // of all that it carried, if that is kept
 };
 
 class Ledger {
@@ -59,6 +68,9 @@ public:
     Flow &flow(Device &from, const std::string &name, Class type);
     // Keeps what is on the wires in these windows, which must outlive the simulation.
     static void record(std::vector<Window> &windows);
+    // Keeps a log of each wire.
+    void keep_log() { keeps_log_ = true; }
+    bool keeps_log() const { return keeps_log_; }
     const std::vector<std::unique_ptr<Flow>> &flows() const { return flows_; }
     const std::vector<std::unique_ptr<Wire>> &wires() const { return wires_; }
 
@@ -73,9 +85,11 @@ private:
     void leaves(Wire &wire, const Frame &frame);
     void comes(Wire &wire, const Frame &frame);
     void watch(Wire &wire, const Frame &frame);
+    void log(Wire &wire, const Frame &frame);
     Flow *flow_of(Device &from, const std::vector<uint8_t> &octets, uint64_t hash);
 
     Femtoseconds bin_;
+    bool keeps_log_ = false;
     std::vector<std::unique_ptr<Flow>> flows_;
     std::vector<std::unique_ptr<Wire>> wires_;
     std::unordered_map<uint64_t, Sent> sent_;

@@ -136,6 +136,23 @@ void print_windows(const Scenario &scenario)
     printf("],\n");
 }
 
+// Of each wire a list of begin, octets with the preamble, whether it was cut, stream.
+void print_log(const Ledger &ledger)
+{
+    printf("\"log\": [");
+    Commas commas;
+    for (const auto &wire : ledger.wires()) {
+        printf("%s\n  {\"from\": \"%s\", \"port\": %u, \"frames\": [", commas.next(),
+               wire->direction->from->name.c_str(), wire->direction->from_port);
+        Commas frames;
+        for (const Passage &passage : wire->log)
+            printf("%s[%" PRIu64 ", %" PRIu64 ", %d, \"%s\"]", frames.next(), passage.begin,
+                   passage.octets, passage.cut, passage.flow ? passage.flow->name.c_str() : "");
+        printf("]}");
+    }
+    printf("],\n");
+}
+
 bool quiet(const Scenario &scenario)
 {
     for (const Bus *bus : scenario.buses)
@@ -167,6 +184,8 @@ int main()
         read(std::cin, scenario);
         Ledger ledger(scenario.network, scenario.bin);
         ledger.record(scenario.windows);
+        if (scenario.log)
+            ledger.keep_log();
         auto begin = std::chrono::steady_clock::now();
         simulate(scenario);
         std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -175,6 +194,8 @@ int main()
         print_wires(ledger);
         print_devices(scenario);
         print_windows(scenario);
+        if (ledger.keeps_log())
+            print_log(ledger);
         printf("\"end_fs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"seconds\": %.3f}\n",
                scenario.network.now(), scenario.network.edges(), seconds.count());
         return quiet(scenario) ? 0 : 1;

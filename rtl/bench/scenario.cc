@@ -155,6 +155,8 @@ void take(Scenario &scenario, const Words &words)
         scenario.seed = number(words.at(1));
     else if (word == "bin_fs")
         scenario.bin = number(words.at(1));
+    else if (word == "log")
+        scenario.log = true;
     else if (word == "stop_fs")
         scenario.stop = number(words.at(1));
     else if (word == "drain_fs")

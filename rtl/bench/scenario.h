@@ -13,6 +13,7 @@ struct Scenario {
     std::vector<Bus *> buses;
     std::vector<std::string> bus_names;
     std::vector<Window> windows;
+    bool log = false;             // of all frames on all wires
     Femtoseconds bin = CYCLE;
     Femtoseconds stop = 0;   // streams begin no frame from here on
     Femtoseconds drain = 0;  // and then what is in flight comes
