@@ -62,6 +62,10 @@ hardware:
 	ONBEAT_REQUIRE=tools ONBEAT_HARDWARE_PROGRAMS=100000 \
 		ONBEAT_HARDWARE_RESULT=$(CURDIR)/benches/atacama/lockstep.json \
 		$(CARGO) test --locked -p onbeat-network-code --test network_code hardware
+	@$(MAKE) --no-print-directory -C rtl bench
+	@$(MAKE) --no-print-directory -C rtl/bench late
+	ONBEAT_HARDWARE_NETWORKS=2000 ONBEAT_HARDWARE_RESULT=$(CURDIR)/benches/atacama/networks.json \
+		$(CARGO) test --locked -p onbeat-net --test engine hardware
 	python3 benches/atacama/run.py
 
 bench:

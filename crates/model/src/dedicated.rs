@@ -32,17 +32,28 @@ pub struct DedicatedPath {
 
 impl DedicatedPath {
     /// When ports are warned: preamble, addresses, tag and EtherType are in, whether there is a tag
-    /// or not, and have been brought into the clock of the switch, which takes 6 octets more.
-    pub const WARNING: Octets = Octets::new(32);
+    /// or not, have been brought into the clock of the switch, and a frame that is not dropped has
+    /// the path.
+    pub const WARNING: Octets = Octets::new(33);
     /// From the first octet of the preamble in to the first octet out, without a wait: the warning,
-    /// the rest of an octet that goes out, one octet that aborts it, the gap. It is what
-    /// `rtl/switch/atacama_switch.v` takes from pin to pin.
+    /// one octet that aborts what goes out, the gap. It is what `rtl/switch/atacama_switch.v` takes
+    /// from pin to pin.
     pub const START: Octets = Octets::new(46);
     /// By how much later a frame may leave: what crosses to another oscillator's clock takes a
     /// cycle more at times. The network engine has exact clocks there.
     pub const CROSSING: Octets = Octets::new(1);
     /// What aborts a frame: an octet with TX_ER.
     pub const ABORT: Octets = Octets::new(1);
+    /// How much later a frame begins that had to wait for best effort to end, at least.
+    pub const QUEUED: Octets = Octets::new(3);
+    /// Best effort moves from a port to all that it leaves by in words of so many octets; at each
+    /// port there is a turn in as many octets, an octet after that of the port before.
+    pub const WORD: Octets = Octets::new(4);
+
+    /// What a frame takes of a port's memory, and of the time in which it moves there.
+    pub fn in_words(octets: Octets) -> Octets {
+        Octets::new(octets.get().next_multiple_of(Self::WORD.get()))
+    }
 
     /// From the first octet of the preamble in to the first octet out, over links of a rate.
     pub fn start(&self, rate: BitRate) -> Span {
@@ -72,7 +83,7 @@ impl Node {
 }
 
 const _: () = assert!(
-    DedicatedPath::WARNING.get() + 1 + DedicatedPath::ABORT.get() + frame::GAP.get()
+    DedicatedPath::WARNING.get() + DedicatedPath::ABORT.get() + frame::GAP.get()
         == DedicatedPath::START.get(),
     "what is aborted is over, gap included, when the station's frame begins"
 );

@@ -769,6 +769,7 @@ impl Engine {
         let hop = self.routes.hops[frame.hop as usize];
         match hop.next {
             NextHop::Forward { .. } | NextHop::Filter { .. } | NextHop::Flood { .. } => {
+                let arrives = self.ports[from as usize].queued_behind(arrives, &frame);
                 if self.loses(from, &frame, begun, arrives) {
                     return self.swallow(frame);
                 }

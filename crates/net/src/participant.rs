@@ -160,8 +160,6 @@ pub struct Wants {
 pub(crate) enum DedicatedAction {
     /// A frame will begin at an instant.
     Announce { port: usize, start: NetTime },
-    /// It does not.
-    Withdraw { port: usize, start: NetTime },
     /// The frame that was announced for this instant begins. It was announced at `since`.
     Begin { port: usize, since: NetTime, octets: Vec<u8>, token: u64 },
     /// A frame that came by the port is dropped: another one is on the path.

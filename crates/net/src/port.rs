@@ -2,7 +2,7 @@
 //! transmissions.
 
 pub(crate) use self::dedicated::Dedicated;
-use self::dedicated::DedicatedPort;
+use self::dedicated::{DedicatedPort, Fabric};
 use crate::buffer::Buffer;
 use crate::delay_line::DelayLine;
 use crate::frame::Frame;
@@ -77,6 +77,8 @@ pub(crate) struct EgressPort {
     reserves: bool,
     /// The dedicated path, if its bridge has one.
     dedicated: Option<Box<DedicatedPort>>,
+    /// What is behind the link, if the bridge there has one.
+    fabric: Option<Box<Fabric>>,
     /// Whether that blocks whatever it may be.
     meets_best_effort: bool,
     busy: Span,
@@ -138,6 +140,7 @@ impl EgressPort {
             reserves: plan.class_a_streams + plan.class_b_streams + plan.asynchronous_streams > 0,
             meets_best_effort: false,
             dedicated: DedicatedPort::of(system.node(node)).map(Box::new),
+            fabric: Fabric::behind(system, id).map(Box::new),
             busy: Span::ZERO,
             wire: DelayLine::new(),
         };
@@ -222,7 +225,7 @@ impl EgressPort {
         }
         self.preemption.rest.take().into_iter().for_each(|rest| lost(rest.frame));
         self.occupied = 0;
-        self.forget_aborted();
+        self.dedicated.iter_mut().for_each(|dedicated| dedicated.flush());
     }
 
     /// What a queue's credit-based shaper has now; nothing if there is none.
@@ -268,19 +271,24 @@ impl EgressPort {
         bucket: u32,
         buffer: &mut Buffer,
     ) -> bool {
+        let added = Octets::new(frame.octets.into());
+        let full = self.is_full(now, queue, added);
+        let since = self.whole_at(now, queue, added);
         let place = &mut self.queues[usize::from(queue)];
-        let frames = place.frames.len() as u32 + 1;
-        let octets = place.octets + u32::from(frame.octets);
-        let full = frames > self.limits.frames || octets > self.limits.octets.get();
         if full || !buffer.fits(frame.octets) {
             place.seen.dropped += 1;
             return false;
         }
+        let frames = place.frames.len() as u32 + 1;
+        let octets = place.octets + u32::from(frame.octets);
         buffer.take(frame.octets);
+        if let Some(dedicated) = &mut self.dedicated {
+            dedicated.take(queue, added);
+        }
         let joining = Joining { waiting: place.frames.len(), wire_bits: wire_bits(frame), bucket };
         let mut gate = Gate::of(&mut self.gates, queue.into());
         let at = place.shaper.queueing(now, &joining, &mut gate, &mut self.buckets);
-        place.frames.insert(at, Waiting { since: now, frame });
+        place.frames.insert(at, Waiting { since, frame });
         place.octets = octets;
         place.seen.deepest_frames = place.seen.deepest_frames.max(frames);
         place.seen.deepest_octets = place.seen.deepest_octets.max(octets);
@@ -348,12 +356,10 @@ impl EgressPort {
         let place = &mut self.queues[queue as usize];
         let mut gate = Gate::of(&mut self.gates, queue as usize);
         let at = place.shaper.eligible_at(now, &mut gate);
-        let lasts = || time_for(self.rate, frame::on_wire(place.head_octets()));
+        let (rate, octets) = (self.rate, frame::on_wire(place.head_octets()));
+        let lasts = || time_for(rate, octets);
         let at = gate.start(at, lasts);
-        match &self.dedicated {
-            Some(dedicated) => dedicated.start(queue as usize, at.max(now), lasts),
-            None => at,
-        }
+        self.dedicated_start(queue as usize, at.max(now), lasts)
     }
 
     fn send(&mut self, now: NetTime, queue: u32, buffer: &mut Buffer) -> Choice {
@@ -370,14 +376,14 @@ impl EgressPort {
         if place.frames.is_empty() {
             self.occupied &= !(1 << queue);
         }
-        self.count_start(queue);
+        let last_octet = now + time_for(self.rate, frame::PREAMBLE + octets);
+        self.count_start(queue, octets, last_octet);
         if self.preemption.queues >> queue & 1 == 1 {
             self.begin(now, Rest { frame, queue, octets: octets.get(), begun: now, since });
             return Choice::Begin { first: Some(frame) };
         }
         self.busy += free_at - now;
         self.free_at = free_at;
-        let last_octet = now + time_for(self.rate, frame::PREAMBLE + octets);
         Choice::Send { frame, arrives: last_octet + self.travel }
     }
 

@@ -68,6 +68,12 @@ impl Fragment {
         bits.div_ceil(8_000_000_000) as u32
     }
 
+    /// How many octets have left at `at`, without the one that is on the wire then.
+    pub(crate) fn whole_octets(&self, at: NetTime, rate: BitRate) -> u32 {
+        let bits = (at - self.start).as_ns() as u64 * rate.as_bps();
+        (bits / 8_000_000_000) as u32
+    }
+
     /// The cut that an express frame gets that may be sent at `at`: after the octet that is on the
     /// wire then, or as many as a fragment needs. When the express frame can start, and what is
     /// left; `None` if too little would be left.

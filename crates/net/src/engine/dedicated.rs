@@ -17,7 +17,6 @@ impl Engine {
         let port_of = |number: usize| member.ports[number].0;
         match action {
             DedicatedAction::Announce { port, start } => self.announce(port_of(port), start),
-            DedicatedAction::Withdraw { port, start } => self.withdraw(port_of(port), start),
             DedicatedAction::Collide { port } => {
                 let port = port_of(port);
                 self.ports[port as usize].count_collision();

@@ -223,9 +223,10 @@ impl Engine {
         let Protocols { members, wants, until, .. } = &mut *protocols;
         let at = &mut members[member];
         let moment = Moment { now: self.now, clock: self.clocks.get(at.node) };
+        let is_timer = matches!(happened, Happened::Timer) && at.due == self.now;
         at.participant.handle(&moment, happened, wants);
         // What wants its timer for ever at one instant would let no time pass.
-        let earliest = if at.due == self.now { self.now + Span::from_ns(1) } else { self.now };
+        let earliest = if is_timer { self.now + Span::from_ns(1) } else { self.now };
         let next = at.participant.next().max(earliest);
         let next = if next < *until { next } else { NetTime::MAX };
         if next != at.due && next < NetTime::MAX {

@@ -49,7 +49,8 @@ impl Participant for StationRelay {
 }
 
 /// A bridge whose dedicated path they take. It has one writer at a time: a frame that would begin
-/// while that of another port is on it, or an octet behind it, is dropped.
+/// while that of another port is on it, or an octet behind it, is dropped; no port is warned.
+/// Of frames at one instant that of the first port passes.
 #[derive(Debug)]
 pub(super) struct DedicatedRelay {
     path: DedicatedPath,
@@ -88,34 +89,34 @@ impl DedicatedRelay {
         ports.filter_map(|(port, id)| Some((port, (*id)?)))
     }
 
-    /// A frame has come as far as is needed to know that it is a station's.
+    /// A frame has come as far as is needed to know that it is a station's: it has the path, or is
+    /// dropped.
     fn warn(&mut self, now: NetTime, entry: usize, octets: &[u8], token: u64, wants: &mut Wants) {
         let first = now - time_for(self.rate, DedicatedPath::WARNING);
         let start = first + self.path.start(self.rate);
+        let octet = time_for(self.rate, Octets::new(1));
+        if self.last.is_some_and(|(port, end)| port != entry && start < end + octet) {
+            wants.dedicated.push(DedicatedAction::Collide { port: entry });
+            if let Some(id) = self.ports[entry] {
+                self.books.open().port(id).observed.dropped += 1;
+            }
+            return;
+        }
+        let length = (Octets::new(octets.len() as u32) + frame::FCS).max(frame::MIN_UNTAGGED);
+        self.last = Some((entry, start + time_for(self.rate, frame::PREAMBLE + length)));
         let announce = |(port, _)| DedicatedAction::Announce { port, start };
         wants.dedicated.extend(self.leaves(entry).map(announce));
         let octets = octets.to_vec();
         self.announced.push_back(AnnouncedFrame { entry, since: now, start, octets, token });
     }
 
-    /// An announced frame begins, or is dropped.
+    /// An announced frame begins.
     fn begin(&mut self, announced: &AnnouncedFrame, wants: &mut Wants) {
         let AnnouncedFrame { entry, since, start, octets, token } = announced;
-        let (entry, start, since, token) = (*entry, *start, *since, *token);
-        let octet = time_for(self.rate, Octets::new(1));
+        let (start, since, token) = (*start, *since, *token);
         let books = self.books.clone();
         let mut books = books.open();
-        if self.last.is_some_and(|(port, end)| port != entry && start < end + octet) {
-            wants.dedicated.push(DedicatedAction::Collide { port: entry });
-            if let Some(id) = self.ports[entry] {
-                books.port(id).observed.dropped += 1;
-            }
-            let withdraw = |(port, _)| DedicatedAction::Withdraw { port, start };
-            return wants.dedicated.extend(self.leaves(entry).map(withdraw));
-        }
-        let length = (Octets::new(octets.len() as u32) + frame::FCS).max(frame::MIN_UNTAGGED);
-        self.last = Some((entry, start + time_for(self.rate, frame::PREAMBLE + length)));
-        for (port, id) in self.leaves(entry) {
+        for (port, id) in self.leaves(*entry) {
             books.port(id).queue(token, start, octets.len());
             let octets = octets.clone();
             wants.dedicated.push(DedicatedAction::Begin { port, since, octets, token });

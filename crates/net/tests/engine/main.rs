@@ -6,6 +6,7 @@ mod faults;
 mod gates;
 #[path = "../../../network-code/tests/generator.rs"]
 mod generator;
+mod hardware;
 mod latency;
 mod learning;
 mod network;

@@ -37,15 +37,26 @@ fn dedicate(network: &mut Network, node: NodeId, policy: BestEffortPolicy, wait_
 }
 
 /// Two stations and a host around a switch, which sends frames of so many octets to the slave at
-/// these times: it begins to send them there at once.
+/// these times, as [`turn`] gives them: it begins to send them there at once.
 fn beside(policy: BestEffortPolicy, wait_ns: i64, octets: u32, begins: &[i64]) -> Network {
     let mut network = network(3, 1, 1_000);
     dedicate(&mut network, NodeId(3), policy, wait_ns);
-    // Stored: the frame, two links of 50 ns, of which one is behind, and 1 µs.
-    let before = i64::from(8 + octets) * 8 + 1_050;
+    let before = before(octets);
     let times: Vec<i64> = begins.iter().map(|at| at - before).collect();
     network.stream(NodeId(2), &[NodeId(1)], [octets; 2], trace(octets, &times));
     network
+}
+
+/// From the release of a frame to its begin at a switch: what comes, 50 ns of link, 1 µs, and the
+/// words that move.
+fn before(octets: u32) -> i64 {
+    i64::from(8 + octets) * 8 + 1_050 + i64::from(octets.next_multiple_of(4)) * 8
+}
+
+/// The first instant from this one on at which a frame can begin at once that comes by the third
+/// port: it has moved from the third octet of four on.
+fn turn(at: i64) -> i64 {
+    at + (2 * 8 - at).rem_euclid(4 * 8)
 }
 
 fn pair() -> Vec<String> {
@@ -66,8 +77,8 @@ fn exactly(ns: i64) -> Option<SpanExtremes> {
 /// Preamble out to the last octet in of 72 octets, over two links and a switch.
 const OVER_ONE: i64 = 50 + 368 + 72 * 8 + 50;
 /// The second round: the master's frame is 64 ns behind its begin, and 50 on the link. Ports are
-/// warned after 32 octets, and it leaves 46 behind the first; the next one follows at once.
-const WARNED: i64 = 200_064 + 50 + 256;
+/// warned after 33 octets, and it leaves 46 behind the first; the next one follows at once.
+const WARNED: i64 = 200_064 + 50 + 264;
 const STARTS: i64 = 200_064 + 50 + 368;
 const IS_OVER: i64 = STARTS + 2 * 84 * 8;
 
@@ -105,7 +116,7 @@ fn two_switches_add_their_times() {
 
 #[test]
 fn best_effort_in_transmission_is_aborted_and_sent_again() {
-    let begins = 195_000;
+    let begins = turn(195_000);
     let network = beside(BestEffortPolicy::Retry, 0, 1_522, &[begins]);
     let run = run(&network, &pair(), Span::from_us(400));
     assert_eq!(listener(&run.stations, 0, 1).wire, exactly(OVER_ONE));
@@ -113,35 +124,38 @@ fn best_effort_in_transmission_is_aborted_and_sent_again() {
     assert_eq!(seen(&run), expected);
     let flow = &run.traffic.streams[0];
     let arrives = IS_OVER + (8 + 1_522) * 8 + 50;
-    let released = begins - (8 + 1_522) * 8 - 1_050;
+    let released = begins - before(1_522);
     assert_eq!(flow.listeners[0].max, Some(Span::from_ns(arrives - released)));
     assert_eq!((flow.released, flow.listeners[0].frames, flow.aborted), (1, 1, 0));
     let queue = &run.traffic.ports[TO_SLAVE].queues[1];
     assert_eq!((queue.sent, queue.sent_octets, queue.preempted), (1, 1_522, 0));
     assert_eq!(queue.wait_max, Span::from_ns(IS_OVER - begins));
-    // What is on the wire of what was aborted: the octet that was going out, one more, the gap.
-    let piece = (WARNED - begins + 7) / 8 * 8 + (1 + 12) * 8;
+    // What is on the wire of what was aborted: whole octets, the one that aborts, the gap.
+    let piece = (WARNED - begins) / 8 * 8 + (1 + 12) * 8;
     let busy = piece + 4 * 84 * 8 + 1_542 * 8;
     assert_eq!(run.traffic.ports[TO_SLAVE].busy, Span::from_ns(busy));
 }
 
 #[test]
 fn what_is_over_in_time_is_not_aborted() {
-    let lasts = 1_542 * 8;
-    for (begins, aborts) in [(STARTS - lasts, 0), (STARTS - lasts + 1, 1), (WARNED - 1, 1)] {
-        let network = beside(BestEffortPolicy::Retry, 0, 1_522, &[begins]);
+    let begins = turn(STARTS - 1_542 * 8);
+    let wait = begins + 1_542 * 8 - STARTS;
+    for (begins, wait, aborts) in
+        [(begins, wait, 0), (begins, wait - 1, 1), (turn(WARNED - 32), 0, 1)]
+    {
+        assert!(wait >= 0 && begins <= WARNED);
+        let network = beside(BestEffortPolicy::Retry, wait, 1_522, &[begins]);
         let run = run(&network, &pair(), Span::from_us(400));
         assert_eq!(seen(&run).aborts, aborts, "{begins}");
         assert_eq!(run.traffic.streams[0].listeners[0].frames, 1);
-        assert_eq!(listener(&run.stations, 0, 1).wire, exactly(OVER_ONE));
+        assert_eq!(listener(&run.stations, 0, 1).wire, exactly(OVER_ONE + wait));
     }
 }
 
 #[test]
 fn best_effort_starts_while_a_frame_is_announced_only_if_it_is_over_in_time() {
-    let wait = 1_000;
-    let lasts = 88 * 8;
-    let starts = |begins: i64| {
+    let begins = turn(WARNED + 700);
+    let starts = |wait: i64| {
         let network = beside(BestEffortPolicy::Retry, wait, 68, &[begins]);
         let run = run(&network, &pair(), Span::from_us(400));
         assert_eq!((seen(&run).aborts, run.traffic.streams[0].listeners[0].frames), (0, 1));
@@ -149,15 +163,14 @@ fn best_effort_starts_while_a_frame_is_announced_only_if_it_is_over_in_time() {
         let own = |sent: &&Transmission| sent.port == port && station_of(sent).is_none();
         run.sent.iter().find(own).expect("it was sent").at.as_ns()
     };
-    let last = STARTS + wait - lasts;
-    assert!(last > WARNED);
-    assert_eq!(starts(last), last);
-    assert_eq!(starts(last + 1), IS_OVER + wait);
+    let wait = begins + 88 * 8 - STARTS;
+    assert_eq!(starts(wait), begins);
+    assert_eq!(starts(wait - 1), IS_OVER + wait - 1);
 }
 
 #[test]
 fn what_is_dropped_is_lost_and_counts_as_aborted() {
-    let network = beside(BestEffortPolicy::Drop, 0, 1_522, &[195_000, 208_000]);
+    let network = beside(BestEffortPolicy::Drop, 0, 1_522, &[turn(195_000), turn(208_000)]);
     let run = run(&network, &pair(), Span::from_us(400));
     assert_eq!(listener(&run.stations, 0, 1).wire, exactly(OVER_ONE));
     let expected = DedicatedObserved { sent: 4, aborts: 1, lost: 1, ..Default::default() };
@@ -170,7 +183,7 @@ fn what_is_dropped_is_lost_and_counts_as_aborted() {
 
 #[test]
 fn best_effort_that_may_finish_delays_the_frame() {
-    let begins = 195_000;
+    let begins = turn(195_000);
     let network = beside(BestEffortPolicy::Finish, 0, 1_522, &[begins, begins + 1]);
     let run = run(&network, &pair(), Span::from_us(400));
     let expected = DedicatedObserved { sent: 4, ..Default::default() };
@@ -220,15 +233,15 @@ fn ports_that_were_warned_of_a_dropped_frame_are_released() {
     let lone = |name: &str| {
         format!("station {name}\nbegin:\n future begin, 200 us\n sync master\n halt\n")
     };
-    // A long frame to the host that has no station, and what follows it.
-    let before = (8 + 1_522) * 8 + 1_050;
-    network.stream(NodeId(3), &[NodeId(2)], [1_522; 2], trace(1_522, &[195_000 - before]));
+    // A long frame to the host that has no station; it comes by the fourth port.
+    let begins = turn(195_000) + 8;
+    network.stream(NodeId(3), &[NodeId(2)], [1_522; 2], trace(1_522, &[begins - before(1_522)]));
     let run = run(&network, &["n0", "n1"].map(lone), Span::from_us(400));
     let port = run.traffic.ports[5].dedicated.expect("one");
     assert_eq!((port.aborts, port.resent), (1, 1));
     let flow = &run.traffic.streams[0].listeners[0];
     let arrives = STARTS + 84 * 8 + (8 + 1_522) * 8 + 50;
-    assert_eq!((flow.frames, flow.max), (1, Some(Span::from_ns(arrives - 195_000 + before))));
+    assert_eq!((flow.frames, flow.max), (1, Some(Span::from_ns(arrives - begins + before(1_522)))));
 }
 
 /// What dedicated ports did, from all that they sent: what was aborted is what would have been on

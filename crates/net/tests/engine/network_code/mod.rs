@@ -62,7 +62,7 @@ fn drift(network: &mut Network, host: usize, ppm: i32) {
     network.system.nodes[host].clock = clock;
 }
 
-fn program(text: &str) -> StationProgram {
+pub(crate) fn program(text: &str) -> StationProgram {
     let assembly = assemble("test.nc", text, AssemblyOptions::default());
     assembly.program.unwrap_or_else(|| panic!("{:?}\n{text}", assembly.diagnostics))
 }
