@@ -11,6 +11,7 @@ use clap::Args;
 use comfy_table::Cell;
 use onbeat_model::codes::verification as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity};
+use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::network_code::{
@@ -67,6 +68,7 @@ struct Simulated<'a> {
     programs: &'a [StationProgram],
     rounds: Option<u64>,
     observed: NetworkCodeObserved,
+    traffic: Observed,
     is_interrupted: bool,
 }
 
@@ -98,13 +100,13 @@ pub(super) fn simulate(arguments: &NetworkArguments) -> anyhow::Result<Exit> {
     let stations = stations(&system, &programs, arguments.write_every);
     let observed = simulate_stations(&system, &plan, stations, &settings, &mut progress);
     bar.finish();
-    let observed = observed.map_err(|error| match error {
+    let (observed, traffic) = observed.map_err(|error| match error {
         NetworkCodeError::Setup(errors) => refused(&errors),
         NetworkCodeError::Overfull(overfull) => anyhow!(overfull.explain(&system)),
     })?;
     let is_interrupted = interrupted.load(Ordering::Relaxed);
     let (system, programs, rounds) = (&system, &programs[..], arguments.rounds);
-    let simulated = Simulated { system, programs, rounds, observed, is_interrupted };
+    let simulated = Simulated { system, programs, rounds, observed, traffic, is_interrupted };
     if arguments.json {
         terminal::print_json(&simulated.document())?;
     } else {
@@ -173,6 +175,12 @@ fn us(span: Span) -> String {
     format!("{}.{:03}", ns / 1_000, ns % 1_000)
 }
 
+/// To the nearest nanosecond; none of nothing.
+fn mean(had: &LatencyObserved) -> Option<Span> {
+    let frames = i128::from(had.frames);
+    (frames > 0).then(|| Span::from_ns(((had.sum_ns + frames / 2) / frames) as i64))
+}
+
 /// As in `1 message`.
 fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -223,7 +231,9 @@ impl Simulated<'_> {
     }
 
     fn text(&self) -> String {
-        let tables = [self.stations(), self.messages(), self.ports()].map(|table| ruled(&table));
+        let streams = (!self.traffic.streams.is_empty()).then(|| self.streams());
+        let tables = [self.stations(), self.messages()].into_iter().chain(streams);
+        let tables: Vec<String> = tables.chain([self.ports()]).map(|table| ruled(&table)).collect();
         let mut lines = vec![self.summary()];
         lines.extend(self.traps());
         format!("{}\n\n{}", tables.join("\n\n"), lines.join("\n"))
@@ -286,15 +296,46 @@ impl Simulated<'_> {
     }
 
     fn ports(&self) -> comfy_table::Table {
-        let mut table = grid(&["port", "frames", "collisions", "waits", "longest, µs"]);
+        let is_any_dedicated = self.traffic.ports.iter().any(|port| port.dedicated.is_some());
+        let mut head = vec!["port", "frames", "collisions", "waits", "longest, µs"];
+        if is_any_dedicated {
+            head.extend(["dropped", "aborts", "sent again", "aborted"]);
+        }
+        let mut table = grid(&head);
         for port in &self.observed.ports {
-            table.add_row(vec![
+            let mut row = vec![
                 Cell::new(self.system.port_label(port.port)),
                 right(port.frames.to_string()),
                 right(port.collisions.to_string()),
                 right(port.waits.to_string()),
                 right(us(port.wait_max)),
-            ]);
+            ];
+            if is_any_dedicated {
+                let seen = self.traffic.ports[port.port.index()].dedicated;
+                let seen = seen.map(|it| [port.dropped, it.aborts, it.resent, it.lost]);
+                row.extend(match seen {
+                    Some(figures) => figures.map(|count| right(count.to_string())),
+                    None => ["–"; 4].map(|none| right(none.to_owned())),
+                });
+            }
+            table.add_row(row);
+        }
+        table
+    }
+
+    fn streams(&self) -> comfy_table::Table {
+        let counts = ["stream", "listener", "released", "received", "lost"];
+        let mut table = grid(&[&counts[..], &["min, µs", "mean, µs", "max, µs"]].concat());
+        for (stream, seen) in self.system.streams.iter().zip(&self.traffic.streams) {
+            for (listener, had) in stream.listeners.iter().zip(&seen.listeners) {
+                let mut row = vec![Cell::new(&stream.name), Cell::new(self.name(*listener))];
+                let figures = [seen.released, had.frames, had.lost.total()];
+                row.extend(figures.map(|count| right(count.to_string())));
+                let latency = [had.min, mean(had), had.max];
+                let latency = latency.map(|of| of.map_or_else(|| "–".to_owned(), us));
+                row.extend(latency.map(right));
+                table.add_row(row);
+            }
         }
         table
     }
@@ -340,6 +381,8 @@ impl Simulated<'_> {
             })
         };
         let ports = observed.ports.iter().map(|port| self.port(port));
+        let streams = self.traffic.streams.iter().enumerate();
+        let streams = streams.map(|(at, seen)| self.stream(at, seen));
         json!({
             "format": "onbeat-network-code-simulation",
             "version": 1,
@@ -353,7 +396,30 @@ impl Simulated<'_> {
             "interrupted": self.is_interrupted,
             "stations": observed.stations.iter().map(station).collect::<Vec<_>>(),
             "messages": observed.messages.iter().map(|it| self.message(it)).collect::<Vec<_>>(),
+            "streams": streams.collect::<Vec<_>>(),
             "ports": ports.collect::<Vec<_>>(),
+        })
+    }
+
+    fn stream(&self, at: usize, seen: &FlowObserved) -> Value {
+        let stream = &self.system.streams[at];
+        let listener = |(node, had): (&NodeId, &LatencyObserved)| {
+            let latency = [had.min, mean(had), had.max].map(|of| of.map(Span::as_ns));
+            let [min, mean, max] = latency;
+            json!({
+                "host": self.name(*node),
+                "received": had.frames,
+                "overflowed": had.lost.overflowed,
+                "aborted": had.lost.aborted,
+                "lost": had.lost.total(),
+                "latency_ns": min.map(|min| json!({ "min": min, "mean": mean, "max": max })),
+            })
+        };
+        let listeners = stream.listeners.iter().zip(&seen.listeners).map(listener);
+        json!({
+            "name": stream.name,
+            "released": seen.released,
+            "listeners": listeners.collect::<Vec<_>>(),
         })
     }
 
@@ -389,6 +455,13 @@ impl Simulated<'_> {
             "dropped": port.dropped,
             "waits": port.waits,
             "wait_max_ns": port.wait_max.as_ns(),
+            "dedicated": self.traffic.ports[port.port.index()].dedicated.map(|seen| json!({
+                "sent": seen.sent,
+                "aborts": seen.aborts,
+                "resent": seen.resent,
+                "lost": seen.lost,
+                "collisions": seen.collisions,
+            })),
         })
     }
 }

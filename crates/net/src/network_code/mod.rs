@@ -50,6 +50,7 @@ use crate::channel::channel_parameters;
 use crate::engine::{Engine, Options, Output, Overfull};
 use crate::participant::join_with;
 use crate::simulate::DRAIN_LIMIT;
+use onbeat_model::observed::Observed;
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::system::{NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
@@ -211,7 +212,8 @@ impl NetworkCodeError {
     }
 }
 
-/// Simulates stations, with the traffic and the faults of a system.
+/// Simulates stations, with the traffic and the faults of a system: what became of the stations,
+/// and of all else.
 ///
 /// # Errors
 /// When the network cannot have these stations, or more frames wait than an engine keeps.
@@ -224,7 +226,7 @@ pub fn simulate(
     stations: Vec<StationSetup>,
     settings: &NetworkCodeSettings,
     progress: &mut dyn FnMut(NetTime) -> bool,
-) -> Result<NetworkCodeObserved, NetworkCodeError> {
+) -> Result<(NetworkCodeObserved, Observed), NetworkCodeError> {
     let end = NetTime::ZERO + settings.duration;
     let options = Options {
         seed: settings.seed,
@@ -238,5 +240,5 @@ pub fn simulate(
     let stations = NetworkCode::join(&mut engine, system, plan, stations, settings);
     let stations = stations.map_err(NetworkCodeError::Setup)?;
     stations.run(&mut engine, progress).map_err(NetworkCodeError::Overfull)?;
-    Ok(stations.observed(&engine))
+    Ok((stations.observed(&engine), engine.observed()))
 }
