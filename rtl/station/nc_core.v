@@ -242,8 +242,14 @@ module nc_core (
     wire loads_future = is_halt && may_issue;
     wire loads_next = (state == WAITING && waited)
         || (may_issue && (is_nop || is_slave)) || begins_round;
-    wire loads_target = loads_next && from_target;
-    wire loads_read = loads_next && !from_target && !is_kept;
+    // Whether something is loaded is known late, and so is what the memory gives. What is loaded,
+    // if anything, is known early. A branch's target is issued in the cycle in which it is there,
+    // or waits for the transmitter: it is held then.
+    wire loads = took || loads_next || loads_future;
+    wire goes_on = state == WAITING || is_nop || is_slave || (is_master && may_send);
+    wire picks_target = goes_on && from_target;
+    wire picks_read = goes_on && !from_target && !is_kept;
+    wire [`NC_ROW-1:0] other_row = is_halt ? future_row : goes_on ? kept_row : branch_row;
     // In reset the first row is read, and with `primes` the second one.
     assign next_address = rst ? {11'd0, primes} : next_pc_plus[11:0];
     assign target_address = state == WAITING ? branch_next[11:0]
@@ -279,14 +285,15 @@ module nc_core (
             jumped <= 1'b0;
         end else begin
             took <= decides && takes_branch;
-            // What comes out of the memory is late: it is chosen last.
-            held_row <= loads_target ? target_row : loads_read ? next_row
-                : loads_next ? kept_row : loads_future ? future_row : row;
-            held_past <= loads_next ? following_past : loads_future ? future_past : past;
-            held_pc <= loads_next ? next_pc : loads_future ? {1'b0, future_address} : pc;
-            held_next_pc <= loads_next ? next_pc_plus : loads_future ? future_next : next_pc;
-            held_plus <= loads_next ? next_pc_plus + 13'd1
-                : loads_future ? future_plus : next_pc_plus;
+            if (loads) begin
+                held_row <= picks_target ? target_row : picks_read ? next_row : other_row;
+                held_past <= is_halt ? future_past : goes_on ? following_past : branch_past;
+                held_pc <= is_halt ? {1'b0, future_address}
+                    : goes_on ? next_pc : {1'b0, branch_address};
+                held_next_pc <= is_halt ? future_next : goes_on ? next_pc_plus : branch_next;
+                held_plus <= is_halt ? future_plus
+                    : goes_on ? next_pc_plus + 13'd1 : branch_plus;
+            end
             jumped <= loads_future;
         end
     end

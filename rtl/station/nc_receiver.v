@@ -32,6 +32,7 @@ module nc_receiver #(
     input  wire        has_tag,
     input  wire        type_strobe,
     // The stream's octet, which is `octet` in the next cycle.
+    input  wire        dv,
     input  wire [7:0]  data,
     input  wire        sof,
     input  wire        eof,
@@ -43,7 +44,7 @@ module nc_receiver #(
     output wire        is_other,
 
     // A frame that begins a round has come.
-    output wire        strobe,
+    output reg         strobe,
 
     // The core's row, and that a `receive` of it is issued in this cycle.
     // What of a row is for others is not used.
@@ -95,7 +96,10 @@ module nc_receiver #(
         round_type <= {octet, data} == `NC_ETHERTYPE_ROUND;
         data_type <= {octet, data} == `NC_ETHERTYPE_DATA;
     end
-    assign strobe = type_strobe && is_group && round_type && begun;
+    wire is_next_type = octet_valid && dv && (index == 12'd12 || (index == 12'd16 && has_tag));
+    always @(posedge clk)
+        strobe <= !rst && is_next_type && is_group && begun
+            && {octet, data} == `NC_ETHERTYPE_ROUND;
 
     // The row of the message that comes.
     wire [21:0] coming_read;

@@ -223,7 +223,7 @@ module nc_station #(
         .clk(clk), .rst(core_rst), .load_row(load_message_row), .load_message(address[7:0]),
         .load_value(write_data[21:0]), .octet_valid(octet_valid), .octet(octet),
         .index(index), .destination(destination), .has_tag(frame_has_tag),
-        .type_strobe(type_strobe), .data(padded_data), .sof(sof), .eof(eof),
+        .type_strobe(type_strobe), .dv(padded_dv), .data(padded_data), .sof(sof), .eof(eof),
         .fcs_ok(fcs_ok), .er_seen(er_seen), .length(frame_length), .is_other(is_other),
         .strobe(strobe), .current(current), .may_issue(may_issue), .does_receive(does_receive),
         .fresh(fresh), .copies(copies), .copy_ends(copy_ends),

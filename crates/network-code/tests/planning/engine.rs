@@ -54,7 +54,8 @@ pub(super) fn simulated(
         logs: false,
     };
     let stations = plan.stations.iter().map(setup).collect();
-    simulate(&network, &routes, stations, &settings, &mut |_| true).expect("it is a network")
+    let all = simulate(&network, &routes, stations, &settings, &mut |_| true);
+    all.expect("it is a network").0
 }
 
 /// What the plan says of the way from `create` to the issue of `receive`.
