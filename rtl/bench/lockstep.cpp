@@ -43,12 +43,12 @@ enum Kind : uint32_t {
 };
 
 // From a write of a register to its effect, in cycles behind that of the request.
-constexpr uint32_t FLAG_DELAY = 2;
+constexpr uint32_t FLAG_DELAY = 3;
 // From what is read to the answer.
 constexpr uint32_t READ_DELAY = 3;
 // Before the end, in cycles: the pins of a stop, the last request given up, the last one that begins.
 // So every answer is there by then.
-constexpr uint32_t STOP_DELAY = 2, QUIET = 7, LONGEST_REQUEST = 14;
+constexpr uint32_t STOP_DELAY = 3, QUIET = 8, LONGEST_REQUEST = 16;
 // From the link's pin to the station.
 constexpr uint32_t LINK_DELAY = 2;
 // Words of the data buffers.
@@ -250,7 +250,7 @@ private:
         if (cycle + QUIET >= cycles) requested = false;
         if (requested) return;
         station->bus_write = station->bus_read = 0;
-        if (cycle + STOP_DELAY == cycles) {
+        if (cycle + STOP_DELAY >= cycles) {
             station->bus_address = 0x000002;
             station->bus_write_data = 0;
             station->bus_write = 1;

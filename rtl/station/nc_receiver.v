@@ -191,7 +191,14 @@ module nc_receiver #(
     wire [13:0] payload_end = {2'd0, header_at} + 14'd8 + {3'd0, coming_length[8:0], 2'b00};
     wire length_wrong = is_round ? coming_length != 16'd1
         : coming_length == 16'd0 || coming_length > {7'd0, `NC_FRAME_WORDS};
-    wire is_malformed = header_wrong || length_wrong || payload_end > {2'd0, length};
+    // A frame that is no runt ends long behind its length.
+    reg [13:0] known_end;
+    reg length_is_wrong;
+    always @(posedge clk) begin
+        known_end <= payload_end;
+        length_is_wrong <= length_wrong;
+    end
+    wire is_malformed = header_wrong || length_is_wrong || known_end > {2'd0, length};
     reg [3:0] verdict;
     always @* begin
         if (!eof || !begun) verdict = VERDICT_NONE;

@@ -86,33 +86,46 @@ module nc_registers (
             default: exists = address[19:8] == 12'd0;
         endcase
     end
-    wire of_buffer = (region == 4'h5 || region == 4'h6) && exists;
+    // Where it leads to is known in the second cycle of an access, and nothing is done before.
+    reg of_register, of_program_word, of_program_high, of_buffer_row, of_message_row, of_word;
+    reg of_buffer, of_commit, active;
+    always @(posedge clk) begin
+        of_register <= region == 4'h0 && exists;
+        of_program_word <= region == 4'h1 && exists && address[0];
+        of_program_high <= region == 4'h1 && exists && !address[0];
+        of_buffer_row <= region == 4'h2 && exists;
+        of_message_row <= region == 4'h3 && exists;
+        of_word <= region == 4'h4 && exists;
+        of_buffer <= (region == 4'h5 || region == 4'h6) && exists;
+        of_commit <= region == 4'h6;
+        active <= !rst && (write || read) && !ready;
+    end
+    wire writes = active && write;
+    wire reads = active && read;
 
-    // A register answers in the fourth cycle; buffers when they can.
+    // A register answers in the fifth cycle; buffers when they can.
     reg done;
     reg accessed, accessed_before;
     wire is_new = !accessed && !accessed_before && !done;
-    wire accesses = (write || read) && is_new && !of_buffer && !load_program;
-    wire loads = accesses && write && !runs && exists;
-    wire of_program = region == 4'h1 && exists && address[0] && !runs;
-    assign load_program = of_program && write;
-    assign load_buffer_row = loads && region == 4'h2;
-    assign load_message_row = loads && region == 4'h3;
-    assign load_word = loads && region == 4'h4;
-    assign reads_buffer = runs && read && region == 4'h5;
-    assign writes_buffer = runs && write && region == 4'h5;
-    assign commits_buffer = runs && write && region == 4'h6;
+    wire accesses = (writes || reads) && is_new && !of_buffer && !load_program;
+    wire loads = accesses && write && !runs;
+    assign load_program = of_program_word && writes && !runs;
+    assign load_buffer_row = loads && of_buffer_row;
+    assign load_message_row = loads && of_message_row;
+    assign load_word = loads && of_word;
+    assign reads_buffer = runs && reads && of_buffer && !of_commit;
+    assign writes_buffer = runs && writes && of_buffer && !of_commit;
+    assign commits_buffer = runs && writes && of_buffer && of_commit;
     // Nothing is there to answer while the program is stopped, and nothing to read in a commit.
-    wire is_impossible = of_buffer && (read || write) && (!runs || (read && region == 4'h6));
-    assign ready = (write || read)
+    wire is_impossible = of_buffer && (reads || writes) && (!runs || (read && of_commit));
+    assign ready = (writes || reads)
         && (of_buffer ? buffer_ready || is_impossible : load_program ? program_done : done);
 
     reg was_refused;
     reg [3:0] last_trap;
     reg [12:0] last_trap_address;
     reg [31:0] counters [0:COUNTERS-1];
-    wire is_register = address[23:8] == 16'd0;
-    wire writes_register = accesses && write && is_register;
+    wire writes_register = accesses && write && of_register;
     wire is_control = address[7:0] == 8'h02;
     wire starts = writes_register && is_control && write_data[0] && !runs;
 
@@ -155,8 +168,8 @@ module nc_registers (
     end
     reg shows_register, shows_counter;
     always @(posedge clk) begin
-        shows_register <= is_register && !is_counter;
-        shows_counter <= is_register && is_counter;
+        shows_register <= of_register && !is_counter;
+        shows_counter <= of_register && is_counter;
     end
     wire [31:0] register_value =
         shows_counter ? counter : shows_register ? register : 32'd0;
@@ -185,7 +198,7 @@ module nc_registers (
             done <= accessed_before && (write || read);
             primes <= starts;
             if (primes) runs <= 1'b1;
-            if (loads && region == 4'h1) program_high <= write_data;
+            if (loads && of_program_high) program_high <= write_data;
             if (writes_register) begin
                 case (address[7:0])
                     8'h02: if (!write_data[0]) runs <= 1'b0;

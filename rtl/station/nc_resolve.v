@@ -2,7 +2,7 @@
 // finds the traps that do not depend on the execution. So an instruction needs no table when it is
 // issued. Tables are loaded before the program.
 //
-// `load` is held until `done`, 8 cycles later.
+// `load` is held until `done`, 9 cycles later.
 `default_nettype none
 `include "nc_table.vh"
 `include "nc_row.vh"
@@ -45,7 +45,7 @@ module nc_resolve (
         if (rst || !load || done) step <= 4'd0;
         else step <= step + 4'd1;
     end
-    assign done = step == 4'd8;
+    assign done = step == 4'd9;
     wire is_receive = operation == `NC_RECEIVE;
     assign buffer = step[0] ? immediate[15:8] : is_receive ? immediate[7:0] : id;
     assign message = id;
@@ -75,6 +75,13 @@ module nc_resolve (
     wire [7:0] left_index = immediate[31:24];
     wire [7:0] right_index = immediate[7:0];
 
+    reg left_outside, right_outside, other_length;
+    always @(posedge clk) begin
+        left_outside <= {1'b0, left_index} >= left_words;
+        right_outside <= {1'b0, right_index} >= right_words;
+        other_length <= left_words != message_words;
+    end
+
     // Of several traps the first in the definition's order.
     reg [3:0] trap;
     always @* begin
@@ -88,16 +95,15 @@ module nc_resolve (
                 `NC_RECEIVE:
                     if (!message_known) trap = `NC_TRAP_MESSAGE;
                     else if (!left_known || !left_is_input) trap = `NC_TRAP_BUFFER;
-                    else if (left_words != message_words) trap = `NC_TRAP_LENGTH;
+                    else if (other_length) trap = `NC_TRAP_LENGTH;
                 `NC_BRANCH:
                     if (condition == `NC_FRESH) begin
                         if (!message_known) trap = `NC_TRAP_MESSAGE;
                     end else if (compares) begin
                         if (!left_known) trap = `NC_TRAP_BUFFER;
-                        else if ({1'b0, left_index} >= left_words) trap = `NC_TRAP_INDEX;
+                        else if (left_outside) trap = `NC_TRAP_INDEX;
                         else if (compares_words && !right_known) trap = `NC_TRAP_BUFFER;
-                        else if (compares_words && {1'b0, right_index} >= right_words)
-                            trap = `NC_TRAP_INDEX;
+                        else if (compares_words && right_outside) trap = `NC_TRAP_INDEX;
                     end
                 default: ;
             endcase
