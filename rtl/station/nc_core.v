@@ -245,11 +245,16 @@ module nc_core (
     // Whether something is loaded is known late, and so is what the memory gives. What is loaded,
     // if anything, is known early. A branch's target is issued in the cycle in which it is there,
     // or waits for the transmitter: it is held then.
-    wire loads = took || loads_next || loads_future;
-    wire goes_on = state == WAITING || is_nop || is_slave || (is_master && may_send);
+    // Behind the program's end something may be loaded that is not issued.
+    wire held_moves = held_row[`NC_ROW_HALT] || held_row[`NC_ROW_NOP] || held_row[`NC_ROW_SLAVE]
+        || (held_row[`NC_ROW_MASTER] && may_send);
+    wire loads = took || (state == WAITING && waited) || (may_issue && held_moves);
+    wire halts_next = row[`NC_ROW_HALT];
+    wire goes_on = state == WAITING || row[`NC_ROW_NOP] || row[`NC_ROW_SLAVE]
+        || (row[`NC_ROW_MASTER] && may_send);
     wire picks_target = goes_on && from_target;
     wire picks_read = goes_on && !from_target && !is_kept;
-    wire [`NC_ROW-1:0] other_row = is_halt ? future_row : goes_on ? kept_row : branch_row;
+    wire [`NC_ROW-1:0] other_row = halts_next ? future_row : goes_on ? kept_row : branch_row;
     // In reset the first row is read, and with `primes` the second one.
     assign next_address = rst ? {11'd0, primes} : next_pc_plus[11:0];
     assign target_address = state == WAITING ? branch_next[11:0]
@@ -287,11 +292,11 @@ module nc_core (
             took <= decides && takes_branch;
             if (loads) begin
                 held_row <= picks_target ? target_row : picks_read ? next_row : other_row;
-                held_past <= is_halt ? future_past : goes_on ? following_past : branch_past;
-                held_pc <= is_halt ? {1'b0, future_address}
+                held_past <= halts_next ? future_past : goes_on ? following_past : branch_past;
+                held_pc <= halts_next ? {1'b0, future_address}
                     : goes_on ? next_pc : {1'b0, branch_address};
-                held_next_pc <= is_halt ? future_next : goes_on ? next_pc_plus : branch_next;
-                held_plus <= is_halt ? future_plus
+                held_next_pc <= halts_next ? future_next : goes_on ? next_pc_plus : branch_next;
+                held_plus <= halts_next ? future_plus
                     : goes_on ? next_pc_plus + 13'd1 : branch_plus;
             end
             jumped <= loads_future;
