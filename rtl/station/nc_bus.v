@@ -31,7 +31,7 @@ module nc_bus (
         write <= !rst && bus_write && !read && !is_answered;
         read <= !rst && bus_read && !bus_write && !write && !is_answered;
         bus_read_data <= read_data;
-        bus_ready <= !rst && ready;
+        bus_ready <= !rst && ready && (bus_write || bus_read);
     end
 endmodule
 
