@@ -7,7 +7,6 @@
     reg  [3:0] refused;
     reg  [7:0] octet_before;
     reg  [3:0] begun;  // octets of the frame before this one, at most 8
-    reg  [11:0] limit;
     initial was_reset = 1'b0;
     always @(posedge clk) begin
         was_reset <= rst || was_reset;
@@ -18,7 +17,6 @@
         refused <= rst ? 4'd0 : announce & ~grant;
         octet_before <= line_data[{owner, 3'd0} +: 8];
         begun <= rst || !valid ? 4'd0 : begun + {3'd0, begun != 4'd8};
-        limit <= max_length;
     end
 
     always @* if (was_reset) begin

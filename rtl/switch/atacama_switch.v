@@ -44,13 +44,25 @@ module atacama_switch #(
 
     wire [1:0]   policy;
     wire [11:0]  max_length;
-    wire [127:0] guard_interval;
-    wire [31:0]  guard_burst;
-    wire [3:0]   guard_restart;
+    wire [23:0]  window_number;
+    wire [3:0]   sync_ports;
+    wire [27:0]  round_least;
+    wire [27:0]  round_limit;
+    wire [3:0]   write_open;
+    wire [3:0]   write_close;
+    wire [4:0]   write_index;
+    wire [27:0]  write_value;
     wire [4:0]   counter;
     wire [127:0] counter_value;
 
+    wire         current;
+    wire [27:0]  place;
+    wire         synchronised;
+    wire         sync_in_time;
+
     wire [3:0]   announce;
+    wire [3:0]   announce_sync;
+    wire [47:0]  limits;
     wire [3:0]   line_dv;
     wire [3:0]   line_er;
     wire [31:0]  line_data;
@@ -86,10 +98,18 @@ module atacama_switch #(
     wire [31:0]  move_data;
 
     rt_bus bus (
-        .clk(clk), .rst(rst), .max_length(max_length), .announce(announce),
+        .clk(clk), .rst(rst), .announce(announce), .limits(limits),
         .line_dv(line_dv), .line_er(line_er), .line_data(line_data),
         .grant(grant), .collision(collision),
         .valid(bus_valid), .er(bus_er), .data(bus_data), .owner(bus_owner)
+    );
+
+    wire round_begins = (grant & announce_sync) != 4'd0;
+
+    round_counter rounds (
+        .clk(clk), .rst(rst), .begins(round_begins), .least(round_least), .limit(round_limit),
+        .place(place), .current(current), .synchronised(synchronised),
+        .sync_in_time(sync_in_time)
     );
 
     delay_line #(.WIDTH(12), .CYCLES(BUS_CYCLES), .ADDRESS_BITS(BUS_BITS)) hold (
@@ -113,8 +133,10 @@ module atacama_switch #(
     switch_registers #(.LATENCY(41 + WAIT)) registers (
         .clk(clk), .rst(rst), .address(address), .write_data(write_data), .write(write),
         .read(read), .read_data(read_data), .ready(ready), .policy(policy),
-        .max_length(max_length), .guard_interval(guard_interval), .guard_burst(guard_burst),
-        .guard_restart(guard_restart), .link_up(link_up),
+        .max_length(max_length), .sync_ports(sync_ports), .round_least(round_least),
+        .round_limit(round_limit), .synchronised(synchronised), .window_number(window_number),
+        .write_open(write_open), .write_close(write_close), .write_index(write_index),
+        .write_value(write_value), .link_up(link_up),
         .counter(counter), .counter_value(counter_value)
     );
 
@@ -133,9 +155,13 @@ module atacama_switch #(
             switch_input receiver (
                 .clk(clk), .rst(rst), .rx_clk(rx_clk[port]), .rx_dv(rx_dv[port]),
                 .rx_er(rx_er[port]), .rxd(rxd[8*port +: 8]), .max_length(max_length),
-                .guard_interval(guard_interval[32*port +: 32]),
-                .guard_burst(guard_burst[8*port +: 8]), .guard_restart(guard_restart[port]),
-                .announce(announce[port]), .line_dv(line_dv[port]), .line_er(line_er[port]),
+                .window_number(window_number[6*port +: 6]), .may_sync(sync_ports[port]),
+                .write_open(write_open[port]), .write_close(write_close[port]),
+                .write_index(write_index), .write_value(write_value),
+                .round_begins(round_begins), .current(current), .place(place),
+                .sync_in_time(sync_in_time), .announce(announce[port]),
+                .announce_sync(announce_sync[port]), .limit(limits[12*port +: 12]),
+                .line_dv(line_dv[port]), .line_er(line_er[port]),
                 .line_data(line_data[8*port +: 8]), .request(request[port]),
                 .request_destination(request_destinations[48*port +: 48]),
                 .request_source(request_sources[48*port +: 48]),

@@ -23,11 +23,14 @@ module classifier (
     input  wire        fcs_ok,
     input  wire        er_seen,
     input  wire [11:0] length,
-    // guardian
-    input  wire        credit,
-    output wire        spend,
     input  wire [11:0] max_length,
-    output reg         announce,     // pulse: a real-time frame that may pass
+    // guardian, in the cycle of the decision
+    output wire        sync,         // NC-SYNC, else NC-DATA
+    input  wire        pass,
+    input  wire [11:0] pass_limit,   // octets behind the SFD
+    output reg         announce,     // pulse: a real-time frame that may pass,
+    output reg         announce_sync, // that begins a round,
+    output reg  [11:0] limit,        // and how long it may be; at least 64
     output wire        best_effort,  // in the cycle of eof: a good frame for the other path
     // pulses for the counters
     output reg         rt_in,
@@ -56,9 +59,9 @@ module classifier (
     wire runt = length < SHORTEST;
     wire jumbo = length > LONGEST;
     wire good = fcs_ok && !er_seen;
-    wire too_long = real_time && octet_valid && index >= max_length && !cut;
+    wire too_long = real_time && octet_valid && index >= limit && !cut;
 
-    assign spend = decide && credit;
+    assign sync = ethertype == NC_SYNC;
     assign best_effort = eof && !real_time && !runt && !jumbo && good;
 
     always @(posedge clk) begin
@@ -66,8 +69,11 @@ module classifier (
         untagged <= {untagged[2:0], found && !has_tag};
         real_time <= !sof && (real_time || found);
         cut <= !sof && (cut || too_long);
-        announce <= decide && credit;
-        guarded <= decide && !credit;
+        announce <= decide && pass;
+        announce_sync <= decide && pass && sync;
+        guarded <= decide && !pass;
+        if (decide)
+            limit <= pass ? pass_limit : max_length;
         rt_in <= decide;
         rt_runt <= eof && real_time && runt;
         rt_cut <= too_long;
@@ -80,6 +86,8 @@ module classifier (
             real_time <= 1'b0;
             cut <= 1'b0;
             announce <= 1'b0;
+            announce_sync <= 1'b0;
+            limit <= LONGEST;
             guarded <= 1'b0;
             rt_in <= 1'b0;
             rt_runt <= 1'b0;

@@ -6,15 +6,16 @@
 //
 // The bus is free if nothing is on it now, so that at least one cycle is between frames. Of frames
 // that are announced in the same cycle the lowest port's passes; each one that finds the bus
-// occupied is dropped whole. A frame with more than max_length octets is cut: the octet behind them
-// leaves as an error, and the bus is free then, even if the frame never ends.
+// occupied is dropped whole. `limits` says with `announce` how many octets behind its SFD a
+// frame may have. A longer one is cut: the octet behind them leaves as an error, and the bus is
+// free then, even if the frame never ends.
 `default_nettype none
 
 module rt_bus (
     input  wire        clk,
     input  wire        rst,
-    input  wire [11:0] max_length,
     input  wire [3:0]  announce,
+    input  wire [47:0] limits,
     input  wire [3:0]  line_dv,
     input  wire [3:0]  line_er,
     input  wire [31:0] line_data,
@@ -32,12 +33,15 @@ module rt_bus (
     reg [1:0]  state;
     reg [2:0]  sent;
     reg [11:0] count;
+    reg [11:0] limit;
 
     wire [3:0] first = announce & (~announce + 4'd1);
     wire open = state == FREE && !valid;
     wire dv_here = line_dv[owner];
     wire er_here = line_er[owner];
     wire [7:0] data_here = line_data[{owner, 3'd0} +: 8];
+
+    wire [1:0] next = {grant[3] || grant[2], grant[3] || grant[1]};
 
     assign grant = open ? first : 4'd0;
 
@@ -48,7 +52,8 @@ module rt_bus (
         case (state)
             FREE: if (grant != 4'd0) begin
                 state <= PREAMBLE;
-                owner <= {grant[3] || grant[2], grant[3] || grant[1]};
+                owner <= next;
+                limit <= limits[12 * next +: 12];
                 sent <= 3'd1;
                 valid <= 1'b1;
                 data <= 8'h55;
@@ -65,8 +70,8 @@ module rt_bus (
                 count <= count + 12'd1;
                 valid <= dv_here;
                 data <= data_here;
-                er <= dv_here && (er_here || count == max_length);
-                if (!dv_here || count == max_length)
+                er <= dv_here && (er_here || count == limit);
+                if (!dv_here || count == limit)
                     state <= FREE;
             end
         endcase

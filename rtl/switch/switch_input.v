@@ -14,11 +14,21 @@ module switch_input (
     input  wire [7:0]  rxd,
     // settings
     input  wire [11:0] max_length,
-    input  wire [31:0] guard_interval,
-    input  wire [7:0]  guard_burst,
-    input  wire        guard_restart,
+    input  wire [5:0]  window_number,
+    input  wire        may_sync,
+    input  wire        write_open,
+    input  wire        write_close,
+    input  wire [4:0]  write_index,
+    input  wire [27:0] write_value,
+    // round_counter
+    input  wire        round_begins,
+    input  wire        current,
+    input  wire [27:0] place,
+    input  wire        sync_in_time,
     // dedicated path
     output wire        announce,
+    output wire        announce_sync,
+    output wire [11:0] limit,
     output wire        line_dv,
     output wire        line_er,
     output wire [7:0]  line_data,
@@ -71,8 +81,9 @@ module switch_input (
     wire fcs_ok;
     wire er_seen;
     wire [11:0] length;
-    wire credit;
-    wire spend;
+    wire sync;
+    wire pass;
+    wire [11:0] pass_limit;
     wire best_effort;
     wire no_frame;
     wire express_bad;
@@ -92,16 +103,20 @@ module switch_input (
     );
 
     guardian guard (
-        .clk(clk), .rst(rst), .interval(guard_interval), .burst(guard_burst),
-        .restart(guard_restart), .spend(spend), .credit(credit)
+        .clk(clk), .rst(rst), .number(window_number), .may_sync(may_sync),
+        .max_length(max_length), .write_open(write_open), .write_close(write_close),
+        .write_index(write_index), .write_value(write_value), .begins(round_begins),
+        .current(current), .place(place), .sync_in_time(sync_in_time),
+        .sync(sync), .pass(pass), .limit(pass_limit)
     );
 
     classifier kind (
         .clk(clk), .rst(rst), .sof(sof), .octet_valid(octet_valid), .index(index),
         .destination(destination), .has_tag(has_tag), .type_strobe(type_strobe),
         .ethertype(ethertype), .eof(eof), .fcs_ok(fcs_ok), .er_seen(er_seen), .length(length),
-        .credit(credit), .spend(spend), .max_length(max_length),
-        .announce(announce), .best_effort(best_effort), .rt_in(rt_in), .guarded(guarded),
+        .max_length(max_length), .sync(sync), .pass(pass), .pass_limit(pass_limit),
+        .announce(announce), .announce_sync(announce_sync), .limit(limit),
+        .best_effort(best_effort), .rt_in(rt_in), .guarded(guarded),
         .rt_bad_fcs(rt_bad_fcs), .rt_runt(rt_runt), .rt_cut(rt_cut),
         .be_bad(express_bad), .be_runt(be_runt), .be_jumbo(be_jumbo)
     );

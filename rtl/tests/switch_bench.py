@@ -12,7 +12,8 @@ COUNTERS = (
     " be_jumbos be_full aborts retries lost_to_abort slips bad_preambles be_filtered be_in_full"
     " rt_lost preemptions"
 ).split()
-POLICY, MAX_LENGTH, GUARD, COUNTER = 2, 3, 0x10, 0x100
+POLICY, MAX_LENGTH, SYNC_PORTS, ROUND_LEAST, ROUND_LIMIT, SYNCHRONISED = 2, 3, 6, 7, 8, 9
+WINDOW_NUMBER, COUNTER, WINDOW = 0x10, 0x100, 0x200
 ABORT_RETRY, ABORT_DROP, FINISH, QBU = range(4)
 
 
@@ -210,6 +211,20 @@ class Bench:
                 await self.run(1)
                 return value
         raise AssertionError("the register bus does not answer")
+
+    async def set_windows(self, port, windows):
+        """The windows of a port: (open, close) each."""
+        await self.access(WINDOW_NUMBER + port, 0)
+        for number, window in enumerate(windows):
+            for side, place in enumerate(window):
+                await self.access(WINDOW + 64 * port + 2 * number + side, place)
+        await self.access(WINDOW_NUMBER + port, len(windows))
+
+    async def set_rounds(self, least, limit, sync_ports):
+        """When an NC-SYNC is in time, and the ports that may bring one."""
+        await self.access(ROUND_LEAST, least)
+        await self.access(ROUND_LIMIT, limit)
+        await self.access(SYNC_PORTS, sum(1 << port for port in sync_ports))
 
     async def counters(self, port):
         read = {}

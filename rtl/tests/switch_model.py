@@ -1,6 +1,6 @@
 """What must come out of a switch, computed from what went in."""
 
-from gmii import is_good
+from gmii import NC_SYNC, is_good
 from switch_bench import (
     ABORT_DROP,
     ABORT_RETRY,
@@ -20,30 +20,51 @@ RESERVED = bytes.fromhex("0180c20000")
 LONGEST_WAIT = 8 + LONGEST + 12
 
 
-class Guardian:
-    """A token bucket that is counted in cycles."""
+# Octets of a shortest frame with its preamble; of an NC-SYNC with a tag.
+SHORTEST_BURST, SYNC_LONGEST = 72, 68
+# An NC-SYNC is not known to begin a round before it has been classified.
+UNKNOWN = 4
 
-    def __init__(self, interval, burst, since):
-        self.interval, self.burst = interval, burst
-        self.credit, self.at = interval * burst, since
 
-    def passes(self, cycle):
-        full = self.interval * self.burst
-        self.credit = min(full, self.credit + cycle - self.at)
-        self.at = cycle
-        if self.credit < self.interval:
-            return False
-        self.credit -= self.interval
-        return True
+def is_sync(octets):
+    at = 16 if octets[12:14] == b"\x81\x00" else 12
+    return octets[at : at + 2] == NC_SYNC.to_bytes(2, "big")
+
+
+class Guard:
+    """Windows of each port, (open, close) in places of the round, and when a round may begin."""
+
+    def __init__(self, windows=None, least=0, limit=0, sync_ports=range(PORTS)):
+        self.windows = windows or {}
+        self.least, self.limit, self.sync_ports = least, limit, sync_ports
+        self.begun = []  # cycles of the SFD of each NC-SYNC that began a round
+
+    def longest(self, one, max_length):
+        """Octets behind the SFD that the frame may have; None if it is dropped."""
+        begun = [at for at in self.begun if at <= one.sfd - UNKNOWN]
+        place = one.sfd - 7 - begun[-1] if begun else None
+        synchronised = place is not None and place < self.limit
+        windows = self.windows.get(one.port)
+        if is_sync(one.octets):
+            in_time = not synchronised or place >= max(self.least, 0)
+            if one.port not in self.sync_ports or not in_time:
+                return None
+            return min(max_length, SYNC_LONGEST) if windows else max_length
+        if not windows:
+            return max_length
+        for opens, closes in windows if synchronised else []:
+            if opens <= place and place + SHORTEST_BURST <= closes:
+                return min(max_length, closes - place - 8)
+        return None
 
 
 class Model:
     """Takes all frames that were sent, and compares bursts and counters."""
 
-    def __init__(self, sent, wait=0, policy=ABORT_RETRY, max_length=LONGEST, guardians=None):
+    def __init__(self, sent, wait=0, policy=ABORT_RETRY, max_length=LONGEST, guard=None):
         self.sent = [[one for one in sent if one.port == port] for port in range(PORTS)]
         self.wait, self.policy, self.max_length = wait, policy, max_length
-        self.guardians = guardians or {}
+        self.guard = guard or Guard()
         self.counts = [dict.fromkeys(COUNTERS, 0) for _ in range(PORTS)]
         self.known = {}
         self.forwarded = []  # real-time frames in their order on the bus
@@ -58,17 +79,20 @@ class Model:
         last = -100
         for one in sorted(frames, key=lambda one: (one.sfd, one.port)):
             counts = self.counts[one.port]
-            guardian = self.guardians.get(one.port)
-            if guardian and not guardian.passes(one.sfd):
+            longest = self.guard.longest(one, self.max_length)
+            one.longest = self.max_length if longest is None else longest
+            if longest is None:
                 counts["guarded"] += 1
             elif one.sfd - 7 < last + 2:
                 counts["collisions"] += 1
             else:
-                octets = one.octets[: self.max_length]
-                errors = [8 + at for at in one.errors if at < self.max_length]
-                if len(one.octets) > self.max_length:
-                    octets = one.octets[: self.max_length + 1]
-                    errors.append(8 + self.max_length)
+                octets = one.octets[:longest]
+                errors = [8 + at for at in one.errors if at < longest]
+                if len(one.octets) > longest:
+                    octets = one.octets[: longest + 1]
+                    errors.append(8 + longest)
+                if is_sync(one.octets):
+                    self.guard.begun.append(one.sfd)
                 self.forwarded.append((one.port, one.sfd, octets, sorted(set(errors))))
                 last = one.sfd + len(octets)
 
@@ -79,8 +103,8 @@ class Model:
         if is_real_time(one.octets):
             counts["rt_in"] += 1
             counts["rt_runts"] += length < SHORTEST
-            counts["rt_cut"] += length > self.max_length
-            counts["rt_bad_fcs"] += SHORTEST <= length <= self.max_length and not good
+            counts["rt_cut"] += length > one.longest
+            counts["rt_bad_fcs"] += SHORTEST <= length <= one.longest and not good
             return
         counts["be_runts"] += length < SHORTEST
         counts["be_jumbos"] += length > LONGEST

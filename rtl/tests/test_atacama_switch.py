@@ -8,7 +8,6 @@ from switch_bench import (
     ABORT_DROP,
     ABORT_RETRY,
     FINISH,
-    GUARD,
     LATENCY,
     MAX_LENGTH,
     POLICY,
@@ -16,7 +15,7 @@ from switch_bench import (
     Bench,
     real_time_of,
 )
-from switch_model import Guardian, Model
+from switch_model import Guard, Model
 
 TOP = "atacama_switch"
 SIMULATOR = "verilator"
@@ -213,28 +212,46 @@ async def only_one_real_time_frame_is_on_the_bus(dut):
     assert model.counts[1]["collisions"] > 2
 
 
+def drawn_windows(round_cycles):
+    """Of each port: ascending ones, which may overlap those of another port. Some have none."""
+    found = {}
+    for port in range(PORTS):
+        windows = []
+        at = random.randrange(300)
+        while at < round_cycles and len(windows) < 32:
+            length = random.choice([72, 73, 92, 150, 400, 800])
+            windows.append((at, at + length))
+            at += length + random.choice([0, 1, 12, 100, 300])
+        found[port] = random.choice([windows, windows, windows[:1], [(0, 0)], []])
+    return found
+
+
 @cocotb.test()
-async def guardians_let_pass_what_they_allow(dut):
-    bench = await begun(dut)
-    guardians = {}
-    for port, (interval, burst) in enumerate([(500, 1), (300, 3), (1000, 0)]):
-        await bench.access(GUARD + 2 * port + 1, burst)
-        since = bench.cycle
-        await bench.access(GUARD + 2 * port, interval)
-        assert await bench.access(GUARD + 2 * port) == interval
-        assert await bench.access(GUARD + 2 * port + 1) == burst
-        guardians[port] = Guardian(interval, burst, since)
-    await bench.run(500)
-    for port in [0, 1, 2, 3]:
-        for _ in range(14):
-            bench.send(port, real_time(64))
-            bench.idle(port, random.randrange(150))
-        await bench.drain(400)
-    model = await check(bench, guardians=guardians)
-    assert 2 < model.counts[0]["guarded"] < 14
-    assert 2 < model.counts[1]["guarded"] < 14
-    assert model.counts[2]["guarded"] == 14
-    assert model.counts[3]["guarded"] == 0
+async def windows_let_pass_what_they_allow(dut):
+    counts = dict.fromkeys(["guarded", "rt_cut", "collisions", "rt_out"], 0)
+    for _ in range(4):
+        bench = await begun(dut)
+        round_cycles = random.choice([1500, 4000])
+        windows = drawn_windows(round_cycles)
+        rounds = {"least": round_cycles - random.choice([0, 50]), "limit": round_cycles + 400}
+        rounds["sync_ports"] = random.choice([[0], [0, 1], [0, 1, 2, 3]])
+        for port, of in windows.items():
+            await bench.set_windows(port, of)
+        await bench.set_rounds(**rounds)
+        for port in range(PORTS):
+            for _ in range(80):
+                share = 0.3 if port in rounds["sync_ports"] else 0.05
+                ethertype = NC_SYNC if random.random() < share else NC_DATA
+                octets = random.choice([22, 64, 64, 68, 69, 100, 500])
+                tag = random.choice([None, 0xE000])
+                sent = real_time(octets, tag, ethertype)
+                bench.send(port, sent, gap=random.choice([1, 12, 12, 100, 600]))
+        model = await check(bench, guard=Guard(windows, **rounds))
+        for of in model.counts:
+            for name in counts:
+                counts[name] += of[name]
+        assert len(model.guard.begun) > 2
+    assert min(counts.values()) > 20, counts
 
 
 @cocotb.test()
