@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments import COUNTER_NAMES, FLUSH, GUARDIAN, START, chain, counters, read_counters
+from experiments import (
+    COUNTER_NAMES,
+    FLUSH,
+    PORTS,
+    ROUND_LEAST,
+    ROUND_LIMIT,
+    START,
+    SYNC_PORTS,
+    WINDOW_NUMBER,
+    WINDOWS,
+    chain,
+    counters,
+    read_counters,
+)
 from network import Network, run_all
 
 SWITCHES = 2
@@ -15,28 +28,56 @@ PHASES = ("before", "during", "after")
 SLOT = 2_500
 ATTACKER_PORT = 1
 
+# With windows the victim begins a round before each of its frames. A window counts from the SFD of
+# the beginning to the first octet of a preamble.
+SYNC_BEFORE = 1_000
+PLACE = SYNC_BEFORE - 7
+VICTIM_LENGTH = 102
+# What crossings of clocks and the drift in a round may take; and in a run, as the attacker does not
+# follow rounds.
+MARGIN = 4
+DRIFT = 100
+VICTIM_WINDOW = (PLACE - MARGIN, PLACE + 8 + VICTIM_LENGTH + MARGIN)
+ATTACKER_WINDOW = (PLACE + SLOT - DRIFT, PLACE + SLOT + 8 + 102 + DRIFT)
+CLOSED = (0, 0)
+
+NOTHING: dict = {"sent": 0, "sinks": {}}
 Options = dict[str, object]
-# What the attacker sends, and what guardian its port has (cycles of a frame, frames saved up).
-ATTACKS: dict[str, tuple[Options, tuple[int, int] | None]] = {
-    "none": ({}, None),
-    "babbling station": ({"type": "rt", "length": 64}, None),
-    "babbling station, guardian": ({"type": "rt", "length": 64}, (PERIOD - 100, 1)),
-    "two senders, later by 60 cycles": ({"type": "rt", "length": 102, "at": 60}, None),
-    "two senders, earlier by 60 cycles": ({"type": "rt", "length": 102, "at": -60}, None),
-    "real time, bad FCS": ({"type": "rt", "length": 102, "at": SLOT, "fault": "fcs"}, None),
-    "real time, TX_ER": ({"type": "rt", "length": 102, "at": SLOT, "fault": "error"}, None),
-    "real time, runts": ({"type": "rt", "length": 20, "most_length": 63, "at": SLOT}, None),
-    "real time, 2,400 octets": ({"type": "rt", "length": 2400, "at": SLOT}, None),
-    "real time without end": ({"type": "rt", "length": ROUNDS * PERIOD}, None),
-    "bad FCS": ({"length": 1000, "fault": "fcs"}, None),
-    "TX_ER": ({"length": 1000, "fault": "error"}, None),
-    "runts": ({"length": 1, "most_length": 63}, None),
-    "jumbos": ({"length": 1523, "most_length": 9000}, None),
-    "without end": ({"length": ROUNDS * PERIOD}, None),
-    "no preamble": ({"length": 500, "fault": "preamble"}, None),
-    "smallest frames at line rate": ({"length": 64}, None),
-    "longest frames at line rate": ({"length": 1522}, None),
+# What the attacker sends; the names in WINDOWED are also run with windows.
+ATTACKS: dict[str, Options] = {
+    "none": {},
+    "babbling station": {"type": "rt", "length": 64},
+    "babbling station, longest frames": {"type": "rt", "length": 1522},
+    "babbling station, with pauses": {"type": "rt", "length": 64, "gap": 250},
+    "beginnings of rounds": {"type": "sync", "length": 64},
+    "real time, 1,522 octets": {"type": "rt", "length": 1522, "at": SLOT},
+    "two senders, later by 60 cycles": {"type": "rt", "length": 102, "at": 60},
+    "two senders, earlier by 60 cycles": {"type": "rt", "length": 102, "at": -60},
+    "real time, bad FCS": {"type": "rt", "length": 102, "at": SLOT, "fault": "fcs"},
+    "real time, TX_ER": {"type": "rt", "length": 102, "at": SLOT, "fault": "error"},
+    "real time, runts": {"type": "rt", "length": 20, "most_length": 63, "at": SLOT},
+    "real time, 2,400 octets": {"type": "rt", "length": 2400, "at": SLOT},
+    "real time without end": {"type": "rt", "length": ROUNDS * PERIOD},
+    "bad FCS": {"length": 1000, "fault": "fcs"},
+    "TX_ER": {"length": 1000, "fault": "error"},
+    "runts": {"length": 1, "most_length": 63},
+    "jumbos": {"length": 1523, "most_length": 9000},
+    "without end": {"length": ROUNDS * PERIOD},
+    "no preamble": {"length": 500, "fault": "preamble"},
+    "smallest frames at line rate": {"length": 64},
+    "longest frames at line rate": {"length": 1522},
 }
+WINDOWED = (
+    "none",
+    "babbling station",
+    "babbling station, longest frames",
+    "babbling station, with pauses",
+    "beginnings of rounds",
+    "two senders, later by 60 cycles",
+    "two senders, earlier by 60 cycles",
+    "real time, 1,522 octets",
+    "real time without end",
+)
 
 
 def phases(network: Network, device: str, offset: int, **options: object) -> None:
@@ -61,7 +102,8 @@ def add_attack(network: Network, options: Options) -> None:
         # As fast as the wire allows, for the phase.
         least = int(str(words["length"]))
         mean = (least + int(str(words.get("most_length", least)))) // 2
-        count = 1 if one else ROUNDS * PERIOD // (mean + 20)
+        gap = int(str(words.get("gap", 12)))
+        count = 1 if one else ROUNDS * PERIOD // (mean + 8 + gap)
         network.stream("attacker", "attack", start=begin, count=count, source=0x020000000009,
                        **words)
     after = START + (2 * ROUNDS + 2) * PERIOD
@@ -71,8 +113,27 @@ def add_attack(network: Network, options: Options) -> None:
                    interval_millicycles=PERIOD * 1000, source=0x020000000009)
 
 
-def attack(name: str) -> dict:
-    options, guardian = ATTACKS[name]
+def set_windows(network: Network) -> None:
+    """Each port's windows: those of the stations behind it, or one in which nothing passes."""
+    both = [VICTIM_WINDOW, ATTACKER_WINDOW]
+    of = {("s0", 0): [VICTIM_WINDOW], ("s0", ATTACKER_PORT): [ATTACKER_WINDOW], ("s1", 0): both}
+    for at in range(SWITCHES):
+        network.write(f"s{at}", SYNC_PORTS, 1)
+        network.write(f"s{at}", ROUND_LEAST, PERIOD - 10)
+        network.write(f"s{at}", ROUND_LIMIT, PERIOD + 20)
+        for port in range(PORTS):
+            windows = of.get((f"s{at}", port), [CLOSED])
+            for number, window in enumerate(windows):
+                for side, place in enumerate(window):
+                    network.write(f"s{at}", WINDOWS + 64 * port + 2 * number + side, place)
+            network.write(f"s{at}", WINDOW_NUMBER + port, len(windows))
+    network.stream("talker", "beginnings", type="sync", length=64, exact=1, count=3 * ROUNDS,
+                   start=START - SYNC_BEFORE, interval_millicycles=PERIOD * 1000,
+                   source=0x020000000001)
+
+
+def attack(name: str, windows: bool = False) -> dict:
+    options = ATTACKS[name]
     network = Network(seed=5, oscillators=True)
     chain(network, SWITCHES)
     for device in ("talker", "listener", "attacker", "client", "server"):
@@ -82,23 +143,24 @@ def attack(name: str) -> dict:
     network.link("client", 0, "s0", 2)
     network.link("s1", 3, "listener", 0)
     network.link("s1", 1, "server", 0)
-    phases(network, "talker", 0, type="rt", length=102, exact=1, source=0x020000000001)
+    phases(network, "talker", 0, type="rt", length=VICTIM_LENGTH, exact=1,
+           source=0x020000000001)
     phases(network, "client", 700, length=800, source=0x020000000002)
     add_attack(network, options)
-    if guardian:
-        network.write("s0", GUARDIAN + 2 * ATTACKER_PORT, guardian[0])
-        network.write("s0", GUARDIAN + 2 * ATTACKER_PORT + 1, guardian[1])
+    if windows:
+        set_windows(network)
     read_counters(network, SWITCHES)
     result = network.run(START + 3 * ROUNDS * PERIOD, drain_cycles=FLUSH)
     flows = {(flow["from"], flow["name"]): flow for flow in result["flows"]}
     return {
-        "attack": name,
-        "sent": flows.get(("attacker", "attack"), {"sent": 0})["sent"],
+        "attack": f"{name}, windows" if windows else name,
+        "sent": flows.get(("attacker", "attack"), NOTHING)["sent"],
         "real_time": {p: seen(flows["talker", f"rt-{p}"], "listener") for p in PHASES},
         "best_effort": {p: seen(flows["client", f"be-{p}"], "server") for p in PHASES},
+        "beginnings": seen(flows.get(("talker", "beginnings"), NOTHING), "listener"),
         "rt_probe": seen(flows["attacker", "rt-probe"], "listener"),
         "be_probe": seen(flows["attacker", "be-probe"], "server"),
-        "arrived": seen(flows.get(("attacker", "attack"), {"sent": 0, "sinks": {}}), "listener"),
+        "arrived": seen(flows.get(("attacker", "attack"), NOTHING), "listener"),
         "altered": sum(wire["altered"] for wire in result["wires"] if wire["to"] == "listener"),
         "least_gap": min(wire.get("least_gap", 99) for wire in result["wires"]
                          if wire["from"] in ("s0", "s1")),
@@ -114,4 +176,5 @@ def seen(flow: dict, sink: str) -> dict:
 
 
 def all_attacks() -> list[dict]:
-    return run_all([partial(attack, name) for name in ATTACKS])
+    jobs = [partial(attack, name) for name in ATTACKS]
+    return run_all(jobs + [partial(attack, name, windows=True) for name in WINDOWED])

@@ -14,11 +14,12 @@ SWITCHES = 3
 # Stations have loaded their programs by then.
 START = 4_000
 POLICIES = {"retry": 0, "drop": 1, "finish": 2}
-POLICY, GUARDIAN, COUNTERS = 0x002, 0x010, 0x100
+POLICY, SYNC_PORTS, ROUND_LEAST, ROUND_LIMIT = 0x002, 0x006, 0x007, 0x008
+WINDOW_NUMBER, COUNTERS, WINDOWS = 0x010, 0x100, 0x200
 COUNTER_NAMES = (
     "rt_in rt_out rt_bad_fcs rt_runts rt_cut collisions guarded be_in be_out be_bad be_runts "
     "be_jumbos be_full aborts retries lost_to_abort slips bad_preambles be_filtered be_in_full "
-    "rt_lost"
+    "rt_lost preemptions"
 ).split()
 PORTS = 4
 # Full rings of three switches are empty by then.
