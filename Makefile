@@ -4,8 +4,8 @@
 # make lint     what `make test` has the compiler say of the code, alone
 # REQUIRE=... what no test may lack (tools superuser namespaces); at its end `make test` lists those
 #               that did not run
-# make hardware everything about the hardware in rtl/: all tests, 100,000 programs in lock-step,
-#               synthesis, place and route, the experiments (hours)
+# make hardware everything about the hardware in rtl/: all tests, planted faults, 100,000 programs in
+#               lock-step, synthesis, place and route, the experiments (hours)
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
 #               wake-up errors, over veth; Timed C beside cyclictest (as root, some minutes; `make
 #               bench BENCH=` for the long runs)
@@ -58,7 +58,7 @@ lint:
 
 hardware:
 	@scripts/needs rust cc c++ python hardware hardware-long
-	@$(MAKE) --no-print-directory -C rtl lint formal tests-long synth route
+	@$(MAKE) --no-print-directory -C rtl lint formal tests-long mutants synth route
 	ONBEAT_REQUIRE=tools ONBEAT_HARDWARE_PROGRAMS=100000 \
 		ONBEAT_HARDWARE_RESULT=$(CURDIR)/benches/atacama/lockstep.json \
 		$(CARGO) test --locked -p onbeat-network-code --test network_code hardware

@@ -146,7 +146,7 @@ def tag_of(tagged):
 
 
 class Result:
-    """What a run did: issues (cycle, address, trap), frames (cycle, octets with preamble), counters;
+    """What a run did: issues (cycle, address, trap), frames (cycle, octets with preamble), counts;
     the words of each buffer from a cycle on."""
 
     def __init__(self, buffers):
@@ -258,7 +258,8 @@ class Model:
             self.cycle = None
             return
         self.pc += 1
-        act = [None, self.create, self.send, self.receive, self.future, self.halt, None, self.branch]
+        act = [None, self.create, self.send, self.receive, self.future, self.halt, None]
+        act.append(self.branch)
         if operation == NOP:
             self.cycle += 1
         elif is_master:

@@ -120,7 +120,8 @@ class Traffic:
         """A burst and the indices of its errors."""
         if random.random() < 0.05:
             self.bad_preambles += 1
-            return b"\x55" * random.randrange(8) + b"\x5d" + random_octets(random.choice([1, 70])), ()
+            begin = b"\x55" * random.randrange(8) + b"\x5d"
+            return begin + random_octets(random.choice([1, 70])), ()
         octets = random_frame(messages)
         choice = random.random()
         if choice < 0.1:

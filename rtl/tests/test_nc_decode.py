@@ -1,4 +1,4 @@
-"""Which words are instructions, and what their fields are, as the tables of docs/network-code.md."""
+"""Which words are instructions, and what their fields are: the tables of docs/network-code.md."""
 
 import random
 

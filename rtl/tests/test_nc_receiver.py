@@ -280,3 +280,17 @@ async def a_reset_forgets_all_frames(dut):
         bench.cycle += 1
         for _ in range(12):
             await bench.step()
+
+
+@cocotb.test()
+async def a_frame_has_374_words_at_most(dut):
+    Clock(dut.clk, 8, "ns").start()
+    bench = Bench(dut)
+    await bench.load()
+    at = 5
+    # The longer one is no longer than a frame with a tag may be.
+    for words in (374, 375):
+        at = bench.put(data_frame(bytes(6), 3, [words] * words), at, False) + 12
+    assert [what for _, [what] in sorted(bench.inputs.items())][1] == ["malformed"]
+    while bench.cycle < at + 20:
+        await bench.step()

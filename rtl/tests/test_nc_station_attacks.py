@@ -152,7 +152,8 @@ async def a_reset_in_any_cycle_leaves_only_memories(dut):
         assert station.sending is None and len(station.frames) == sent
         # Another frame than those before: what has been on the stream is none.
         await station.run(idle(250 + late_of(dut)))
-        for register in [CONTROL, TAGGED, SOURCE_HIGH, SOURCE_LOW, LENGTH, BUFFERS, FLAGS, STATUS, TRAP]:
+        registers = [CONTROL, TAGGED, SOURCE_HIGH, SOURCE_LOW, LENGTH, BUFFERS]
+        for register in [*registers, FLAGS, STATUS, TRAP]:
             assert await station.run(access(register)) == 0, f"register {register}"
         await station.run(station.load_registers(model.program, len(model.table)))
         await compared_run(station, model, contents, 700)
@@ -276,7 +277,8 @@ async def a_program_may_have_4096_instructions(dut):
     station = Station(dut)
     await station.begin()
     last = 4095
-    jumps = {0: branch(last - 1, ALWAYS), last - 1: branch(100, COUNT, 0, 2), last: branch(0, ALWAYS)}
+    jumps = {0: branch(last - 1, ALWAYS), last - 1: branch(100, COUNT, 0, 2)}
+    jumps[last] = branch(0, ALWAYS)
     # A countdown to the last one; then it goes on behind the end.
     jumps |= {100: future(last, 50), 101: halt()}
     model = Model(sparse(jumps), [(0, 1)], {1: 1}, SOURCE)
@@ -312,7 +314,8 @@ async def there_may_be_256_buffers_up_to_the_end_of_the_memory(dut):
     ids = {number: 8 for number in (0, 100, 255)}
     where = [8 * number for number in range(254)] + [HALF - 8, 8 * 254]
     messages = {0: 0, 100: 100, 255: HALF - 8}
-    program = [create(254), send(255), create(0), send(0), create(253), send(100), receive(255, 255)]
+    program = [create(254), send(255), create(0), send(0), create(253), send(100)]
+    program += [receive(255, 255)]
     program += [compare_words(0, EQUAL, (254, 7), (255, 7)), slave(3), branch(6, ALWAYS)]
     model = Model(program, table, ids, SOURCE)
     await station.run(station.load(Model(program, [], ids, SOURCE), ([], messages)))

@@ -136,3 +136,21 @@ async def bursts_that_are_no_frames_say_so_once(dut):
 async def numbers_stay_at_their_greatest_value(dut):
     octets = bytes(random.randrange(256) for _ in range(4200))
     await play(dut, idle(2) + on_stream(burst(octets)) + idle(4))
+
+
+@cocotb.test()
+async def what_is_on_the_stream_in_a_reset_is_no_frame(dut):
+    cocotb.start_soon(Clock(dut.clk, 8, "ns").start())
+    octets = burst(random_frame())
+    for at in (0, 3, 7, 8, 30):
+        seen = 0
+        for cycle, octet in enumerate(octets):
+            dut.rst.value, dut.dv.value, dut.data.value = int(at <= cycle < at + 3), 1, octet
+            await RisingEdge(dut.clk)
+            if cycle > at:
+                seen += dut.sof.value == 1 or dut.octet_valid.value == 1
+        dut.dv.value = 0
+        for _ in range(4):
+            await RisingEdge(dut.clk)
+            seen += dut.eof.value == 1 or dut.bad_preamble.value == 1
+        assert not seen, f"reset from octet {at} on"
