@@ -71,6 +71,8 @@ class Bench:
         self.others, self.stores = {}, {}
         self.rows = rows()
         self.driven = {}
+        # How often a `receive` is issued, of which messages.
+        self.rate, self.wanted = 0.15, [*MESSAGES]
         self.clear()
 
     def clear(self):
@@ -92,7 +94,8 @@ class Bench:
         self.drive(destination=0, has_tag=0, ethertype=0, fcs_ok=0, er_seen=0, length=0, index=0)
         self.drive(octet=0, **dict.fromkeys(PULSES, 0))
         for message in range(256):
-            row = 0
+            # What is not known has a row that says so, whatever else is in it.
+            row = 1 << 12 | FIRST[2]
             if message in MESSAGES:
                 row = 1 << 21 | MESSAGES[message] << 12 | FIRST[message]
             self.drive(load_row=1, load_message=message, load_value=row)
@@ -124,8 +127,8 @@ class Bench:
     def issue(self):
         """Perhaps a `receive`: its row stays as long as the core waits for it."""
         may = self.cycle >= self.busy_until
-        if may and random.random() < 0.15:
-            message = random.choice([*MESSAGES])
+        if may and random.random() < self.rate:
+            message = random.choice(self.wanted)
             words = MESSAGES[message]
             row = message << self.rows["ROW_ID"] | words << self.rows["ROW_WORDS"]
             row |= FIRST[message] << self.rows["ROW_IMMEDIATE"]
@@ -223,7 +226,7 @@ async def frames_are_stored_counted_and_copied_in_their_cycles(dut):
     bench = Bench(dut)
     await bench.load()
     at = 5
-    for _ in range(100):
+    for _ in range(70):
         octets, error = drawn()
         # The next SFD comes two cycles behind the last octet at the earliest.
         at = bench.put(octets, at, error) + random.choice([2, 2, 3, 9, 20, 90])
@@ -233,26 +236,29 @@ async def frames_are_stored_counted_and_copied_in_their_cycles(dut):
 
 @cocotb.test()
 async def a_frame_may_be_complete_in_any_cycle_around_a_receive(dut):
-    """Frames of one message one behind the other, as fast as they may be; the program takes it as
-    often as it can."""
+    """Frames of one message one behind the other, as fast as they may be; the program takes most
+    of them, in cycles in which they are not there yet, are about to be, or are."""
     Clock(dut.clk, 8, "ns").start()
     bench = Bench(dut)
     await bench.load()
-    at = 5
-    for _ in range(40):
+    at, issues = 5, set()
+    for _ in range(50):
         words = [random.getrandbits(32) for _ in range(3)]
         octets = data_frame(bytes(6), 2, words, random.random() < 0.5)
-        at = bench.put(octets, at, False) + random.choice([2, 3, 4, 5, 6])
+        at = bench.put(octets, at, False)
+        if random.random() < 0.8:
+            issues.add(at + 8 + random.choice([-2, -1, -1, 0, 1]))
+        at += random.choice([2, 3, 4, 5, 6])
+    row = 2 << bench.rows["ROW_ID"] | 3 << bench.rows["ROW_WORDS"]
+    row |= FIRST[2] << bench.rows["ROW_IMMEDIATE"]
 
     def issue():
-        bench.drive(current=0)
-        may = bench.cycle >= bench.busy_until
-        row = 2 << bench.rows["ROW_ID"] | 3 << bench.rows["ROW_WORDS"]
-        bench.drive(current=row | FIRST[2] << bench.rows["ROW_IMMEDIATE"])
-        bench.drive(may_issue=int(may), does_receive=int(may))
-        if may:
+        does = bench.cycle in issues
+        if does:
             bench.busy_until = bench.cycle + 5
-        return 2 if may else None
+        bench.drive(current=row, may_issue=int(does or bench.cycle >= bench.busy_until))
+        bench.drive(does_receive=int(does))
+        return 2 if does else None
 
     bench.issue = issue
     while bench.cycle < at + 30:
@@ -264,12 +270,16 @@ async def a_reset_forgets_all_frames(dut):
     Clock(dut.clk, 8, "ns").start()
     bench = Bench(dut)
     await bench.load()
-    for _ in range(12):
+    bench.wanted = [40]
+    for _ in range(16):
         at = bench.cycle + 3
-        for _ in range(random.randrange(3)):
-            octets = data_frame(bytes(6), 9, [random.getrandbits(32)])
+        for _ in range(random.randrange(1, 3)):
+            octets = data_frame(bytes(6), 40, [random.getrandbits(32) for _ in range(12)])
             at = bench.put(octets, at, False) + 2
-        while bench.cycle < at + random.randrange(-40, 20):
+        # Within a frame, before it is complete, while it is copied.
+        end = at + random.choice([random.randrange(-40, 0), random.randrange(20)])
+        bench.rate = 0.5
+        while bench.cycle < end:
             await bench.step()
         bench.fields.at, bench.inputs = {}, {}
         bench.others, bench.stores = {}, {}
@@ -280,6 +290,22 @@ async def a_reset_forgets_all_frames(dut):
         bench.cycle += 1
         for _ in range(12):
             await bench.step()
+
+
+@cocotb.test()
+async def all_words_have_to_be_there_before_the_check_sequence(dut):
+    Clock(dut.clk, 8, "ns").start()
+    bench = Bench(dut)
+    await bench.load()
+    at = 5
+    for tagged in (False, True):
+        for missing in range(6):
+            octets = data_frame(bytes(6), 40, list(range(12)), tagged)
+            at = bench.put(with_fcs(octets[: len(octets) - 4 - missing]), at, False) + 3
+    found = [what[0] for _, [what] in sorted(bench.inputs.items())]
+    assert found == ["data", *["malformed"] * 5] * 2
+    while bench.cycle < at + 20:
+        await bench.step()
 
 
 @cocotb.test()
