@@ -16,9 +16,10 @@ HALF = 2048
 STREAM = 5  # from the pins to the stream, on one clock
 STORE = 9  # from the last octet on the stream to the cycle in which the frame is complete
 STROBE = 1  # from the EtherType's last octet likewise
-FLAG_DELAY = 1  # from a request to its effect
+START_DELAY = 3  # from a request to the first cycle of the program, and alike
+FLAG_DELAY = STOP_DELAY = 2
 LINK_DELAY = 2
-READ_DELAY = 2  # from what is read to the answer
+READ_DELAY = 3  # from what is read to the answer
 SOURCE = bytes([2, 0, 0, 0, 0, 9])
 
 
@@ -132,7 +133,7 @@ class Station:
         if self.zero in (self.cycle, self.cycle + 1):
             assert dut.trace_runs.value == int(self.zero == self.cycle)
         if dut.trace_issue.value == 1:
-            issue = (self.cycle - 1 - self.zero, int(dut.trace_address.value))
+            issue = (self.cycle - 1 - (self.zero or 0), int(dut.trace_address.value))
             self.issues.append((*issue, int(dut.trace_trap.value)))
         if dut.tx_en.value == 1:
             assert dut.tx_er.value == 0
@@ -198,10 +199,10 @@ class Station:
         yield from access(PROGRAM + 2 * address + 1, value & 0xFFFFFFFF)
 
     def start(self):
-        """What is yielded next is in the program's first cycle."""
+        """The program begins before the answer."""
         self.forget()
+        self.zero = self.cycle + START_DELAY
         yield from access(CONTROL, 1)
-        self.zero = self.cycle
 
     def stop(self):
         yield from access(CONTROL, 0)
@@ -211,7 +212,7 @@ class Station:
         for index, value in enumerate(words):
             yield from access(WORDS + (buffer << 9) + index, value)
         yield from access(COMMIT + buffer, 0)
-        return self.cycle - self.zero
+        return self.cycle - 1 - self.zero
 
     def read_buffer(self, buffer, index):
         """What is read, and as of which cycle of the program."""

@@ -45,7 +45,7 @@ class Bus:
             self.pulses[name] += getattr(dut, name).value == 1
         return dut.ready.value == 1
 
-    async def access(self, address, value=None, answered=2):
+    async def access(self, address, value=None, answered=4):
         """An access that is answered in its n-th cycle."""
         self.pulses = dict.fromkeys(self.pulses, 0)
         inputs = {"address": address, "write": int(value is not None), "read": int(value is None)}
@@ -53,6 +53,8 @@ class Bus:
             inputs["write_data"] = value
         for cycle in range(answered):
             ready = await self.step(**inputs)
+            if self.dut.primes.value == 1:
+                self.counts = [0] * len(COUNTERS)
             assert ready == (cycle == answered - 1), f"{address:06x}: cycle {cycle}"
         read = self.dut.read_data.value
         self.dut.write.value = self.dut.read.value = 0
@@ -83,12 +85,15 @@ async def registers_keep_what_is_written_while_it_is_stopped(dut):
     for turn in range(150):
         if turn == 100:
             await bus.access(2, 1)
-            await bus.step()
-        at, value = random.choice([*bits]), random.getrandbits(32)
+            kept[8] = 0
+        at, value = random.choice([*bits]), random.getrandbits(random.choice([8, 13, 32]))
         await bus.access(at, value)
         # While it runs only flags may be set.
         if turn < 100 or at == 8:
             kept[at] = value & (1 << bits[at]) - 1
+            # There are no more than these.
+            most = {6: 4096, 7: 256}.get(at)
+            kept[at] = kept[at] if most is None else min(value, most)
         assert await bus.access(at) == kept[at], f"register {at}"
         for register, name in outputs.items():
             assert int(getattr(dut, name).value) == kept[register]
@@ -107,53 +112,74 @@ async def registers_keep_what_is_written_while_it_is_stopped(dut):
 
 
 @cocotb.test()
-async def a_program_runs_from_the_second_cycle_behind_the_write(dut):
+async def a_program_runs_from_the_third_cycle_of_the_write_on(dut):
     bus = await begin(dut)
+
+    async def writes(value, wanted):
+        """What `primes` and `runs` are in each cycle of the access."""
+        for state in wanted:
+            await bus.step(address=2, write_data=value, write=1)
+            assert (dut.primes.value, dut.runs.value) == state, f"{value:x}"
+        assert dut.ready.value == 1
+        await bus.step(write=0)
+        assert (dut.primes.value, dut.runs.value) == wanted[-1]
+
     for _ in range(5):
-        # The answer is there with `primes`; it runs in the next cycle.
-        await bus.access(2, random.getrandbits(32) | 1)
-        assert (dut.primes.value, dut.runs.value) == (1, 0)
-        await bus.step()
-        assert (dut.primes.value, dut.runs.value) == (0, 1)
-        await bus.access(2, 1)
-        assert (dut.primes.value, dut.runs.value) == (0, 1)
+        one = random.getrandbits(32) | 1
+        await writes(one, [(0, 0), (1, 0), (0, 1), (0, 1)])
+        await writes(one, [(0, 1)] * 4)
         for _ in range(random.randrange(5)):
             await bus.step()
             assert (dut.primes.value, dut.runs.value) == (0, 1)
-        await bus.access(2, random.getrandbits(32) & ~1)
-        assert (dut.primes.value, dut.runs.value) == (0, 0)
-        await bus.step()
-        assert (dut.primes.value, dut.runs.value) == (0, 0)
+        await writes(one ^ 1, [(0, 1), (0, 0), (0, 0), (0, 0)])
+        await writes(one ^ 1, [(0, 0)] * 4)
 
 
 @cocotb.test()
-async def counters_count_each_cycle_from_the_start_on(dut):
+async def a_start_clears_flags_trap_and_counters(dut):
     bus = await begin(dut)
     for _ in range(4):
-        for _ in range(random.randrange(40)):
-            await bus.step()
-        # In the first cycle of the write they are set back.
-        dut.address.value, dut.write_data.value, dut.write.value = 2, 1, 1
-        await bus.step()
-        bus.counts = [0] * len(COUNTERS)
-        await bus.step()
-        dut.write.value = 0
+        await bus.access(8, 0xFFFF)
+        await bus.step(trap=5, trap_address=9, counts_trap=1)
+        await bus.step(counts_trap=0)
+        assert [await bus.access(at) for at in (8, 10)] == [0xFFFF, 5 << 16 | 9]
+        await bus.access(2, 1)
+        assert [await bus.access(at) for at in (8, 10)] == [0, 0]
         for _ in range(200):
             await bus.step()
         # Another start while it runs is none.
+        await bus.access(8, 0x5A5A)
         await bus.access(2, 1)
+        assert await bus.access(8) == 0x5A5A
+        bus.counting = False
+        await bus.step()
         for at in range(len(COUNTERS)):
-            # What is counted in the cycle before the answer is in the next value.
-            bus.counting = False
-            await bus.step()
             assert await bus.access(COUNTER + at) == bus.counts[at], COUNTERS[at]
-            bus.counting = True
-            await bus.step()
+        bus.counting = True
         await bus.access(2, 0)
     await bus.reset()
     bus.counting = False
     await bus.step()
     assert {await bus.access(COUNTER + at) for at in range(len(COUNTERS))} <= {0}
+
+
+@cocotb.test()
+async def an_access_that_is_given_up_is_not_answered(dut):
+    bus = await begin(dut)
+    for _ in range(60):
+        held = random.randrange(1, 4)
+        value = random.choice([None, random.getrandbits(16)])
+        for _ in range(held):
+            given = {} if value is None else {"write_data": value}
+            assert not await bus.step(
+                address=8, read=int(value is None), write=int(value is not None), **given
+            )
+        for _ in range(random.choice([1, 1, 2, 3])):
+            assert not await bus.step(read=0, write=0)
+        # What follows is another one, and has its effect.
+        value = random.getrandbits(16)
+        await bus.access(8, value)
+        assert await bus.access(8) == value
 
 
 @cocotb.test()
@@ -164,11 +190,11 @@ async def what_is_loaded_is_loaded_once_and_only_while_it_is_stopped(dut):
         runs = turn >= 50
         if turn == 50:
             await bus.access(2, 1)
-            await bus.step()
-        region, low = random.randrange(1, 5), random.getrandbits(20)
+        region, low = random.randrange(1, 5), random.getrandbits(random.choice([8, 12, 13, 20]))
+        exists = low < {1: 8192, 2: 256, 3: 256, 4: 4096}[region]
         address, value = region << 20 | low, random.getrandbits(32)
         wanted = dict.fromkeys(bus.pulses, 0)
-        if region == 1 and low & 1 and not runs:
+        if region == 1 and low & 1 and exists and not runs:
             # Held until it is done.
             waits = random.randrange(1, 8)
             for cycle in range(waits):
@@ -182,10 +208,10 @@ async def what_is_loaded_is_loaded_once_and_only_while_it_is_stopped(dut):
             assert dut.load_program.value == 0
             continue
         await bus.access(address, value)
-        if region in regions and not runs:
+        if region in regions and exists and not runs:
             wanted[regions[region]] = 1
         assert bus.pulses == wanted
-        if region == 1 and not runs:
+        if region == 1 and exists and not runs:
             assert int(dut.program_high.value) == value
         assert await bus.access(address) == 0
         assert bus.pulses == dict.fromkeys(bus.pulses, 0)
@@ -202,7 +228,16 @@ async def accesses_to_buffers_are_held_until_these_are_ready(dut):
         assert await bus.access(9) == 4
     await bus.access(9, 0)
     await bus.access(2, 1)
-    await bus.step()
+    # Nothing is to be read in a commit.
+    await bus.access(6 << 20 | 1, None, answered=1)
+    assert bus.pulses == dict.fromkeys(bus.pulses, 0)
+    assert await bus.access(9) == 4
+    await bus.access(9, 0)
+    # Behind the last buffer there is none: not refused, and 0.
+    for at in (5 << 20 | 1 << 17, 5 << 20 | 1 << 19, 6 << 20 | 1 << 8, 6 << 20 | 1 << 19):
+        assert await bus.access(at) == 0
+        await bus.access(at, 1)
+        assert await bus.access(9) == 0
     for region, value, name in [(5, None, BUFFER[0]), (5, 3, BUFFER[1]), (6, 3, BUFFER[2])] * 6:
         waits, read = random.randrange(1, 9), random.getrandbits(32)
         refused = random.randrange(2)
@@ -210,7 +245,7 @@ async def accesses_to_buffers_are_held_until_these_are_ready(dut):
         for cycle in range(waits):
             last = int(cycle == waits - 1)
             ready = await bus.step(
-                address=region << 20 | random.getrandbits(20),
+                address=region << 20 | random.getrandbits(17 if region == 5 else 8),
                 write=int(value is not None),
                 read=int(value is None),
                 buffer_ready=last,
@@ -237,7 +272,6 @@ async def status_shows_link_and_trap(dut):
         assert await bus.access(9) == stopped << 1 | link
     for _ in range(6):
         await bus.access(2, 1)
-        await bus.step()
         assert await bus.access(10) == 0
         trap, at = random.randrange(16), random.randrange(8192)
         await bus.step(trap=trap, trap_address=at, counts_trap=1)

@@ -4,7 +4,7 @@ import random
 
 import cocotb
 from gmii import GAP, address, burst, frame, with_fcs
-from station_bench import SOURCE, STREAM, Station, check, idle, layout, plain, stop
+from station_bench import SOURCE, START_DELAY, STREAM, Station, check, idle, layout, plain, stop
 from station_model import (
     ALWAYS,
     COUNTERS,
@@ -20,6 +20,7 @@ from station_model import (
 )
 
 TOP = "nc_station"
+DEFINES = {"NC_COLLISIONS": 1}
 LISTENS = [slave(3), receive(2, 0), branch(0, ALWAYS)]
 
 
@@ -42,10 +43,9 @@ async def a_frame_that_began_before_the_start_is_none(dut):
             early = random.randrange(2, len(octets))
             station.watches_host, station.came = True, []
             station.coming.clear()
-            # The write that starts it takes two cycles.
             zero = station.cycle + 140
             station.put(zero - early - STREAM - 7, burst(octets))
-            await station.run(idle(138))
+            await station.run(idle(140 - START_DELAY))
             await station.run(station.start())
             assert station.zero == zero
             await station.run(idle(120))
@@ -76,7 +76,7 @@ async def of_a_frame_of_the_host_all_or_nothing_is_sent(dut):
         given = [bytes(random.randrange(256) for _ in range(200)) for _ in range(2)]
         station.host_from = station.cycle + 200 + begins
         station.host = list(given)
-        await station.run(idle(198))
+        await station.run(idle(200 - START_DELAY))
         await station.run(station.start())
         await station.run(idle(1500))
         wanted = [burst(with_fcs(octets)) for octets in given]
