@@ -15,6 +15,7 @@ when what has no fault fails. The copy is below target/hardware/mutants."""
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -28,15 +29,19 @@ STATION = ["nc_station", "nc_station_attacks"]
 TESTS = {
     "station/nc_best_effort.v": ["nc_best_effort"],
     "station/nc_buffers.v": STATION,
+    "station/nc_bus.v": STATION,
     "station/nc_core.v": STATION,
     "station/nc_decode.v": ["nc_decode"],
+    "station/nc_halves.v": STATION,
     "station/nc_memory.v": ["nc_memory"],
     "station/nc_pad.v": ["nc_pad"],
     "station/nc_program.v": STATION,
-    "station/nc_receiver.v": ["nc_receiver", *STATION],
-    "station/nc_registers.v": ["nc_registers", *STATION],
+    "station/nc_receiver.v": ["nc_receiver"],
+    "station/nc_registers.v": ["nc_registers"],
     "station/nc_resolve.v": STATION,
     "station/nc_rounds.v": ["nc_rounds"],
+    "station/nc_select.v": STATION,
+    "station/nc_slice.v": STATION,
     "station/nc_station.v": STATION,
     "station/nc_transmitter.v": ["nc_transmitter"],
     "mac/crc32.v": ["crc32"],
@@ -56,18 +61,15 @@ MUTANTS = {
         ("assign ready = !there;", "assign ready = 1'b1;"),
     ],
     "station/nc_buffers.v": [
-        (
-            "wire left_bank = current[`NC_ROW_LEFT_BANKED] && banks[left_id];",
-            "wire left_bank = 1'b0;",
-        ),
-        (
-            "wire right_bank = current[`NC_RIGHT_BANKED] && banks[right_id];",
-            "wire right_bank = 1'b0;",
-        ),
-        ("fills && fill_buffer == wanted_buffer", "fills && 1'b0"),
+        ("wire left_bank = left_banked && left_chosen;", "wire left_bank = left_banked;"),
+        ("wire right_bank = right_banked && right_chosen;", "wire right_bank = right_chosen;"),
+        ("wire is_pinned = fills && (", "wire is_pinned = 1'b0 && ("),
+        ("(fill_begins || (fill_is_same", "((fill_is_same"),
         ("&& fill_bank == hidden_bank", ""),
-        ("wire is_copied = copying && copy_buffer == wanted_buffer;", "wire is_copied = 1'b0;"),
-        ("writes && !is_pinned && !copies", "writes && !is_pinned"),
+        ("wire is_copied = copying &&", "wire is_copied = 1'b0 &&"),
+        ("(copy_begins || copy_is_same)", "copy_is_same"),
+        ("copies_nothing || copy_ends", "copy_ends"),
+        ("may_write && !is_pinned && !copies", "may_write && !is_pinned"),
         ("!read_1 && !read_2 && !may_compare && !is_copied", "!read_1 && !read_2 && !is_copied"),
         ("wire fill_reads = fills && !may_compare;", "wire fill_reads = fills;"),
         ("wanted_index < wanted_row[20:12]", "wanted_index <= wanted_row[20:12]"),
@@ -78,17 +80,28 @@ MUTANTS = {
         ("if (rst) copying <= 1'b0;\n        else if", "if"),
         ("if (rst) fills <= 1'b0;\n        else if", "if"),
         (
-            "if (commit_now) banks[wanted_buffer] <= hidden_bank;",
-            "if (commit_now) banks[wanted_buffer] <= 1'b1;",
+            "if (commits_late) banks[wanted_buffer] <= hidden_bank;",
+            "if (commits_late) banks[wanted_buffer] <= 1'b1;",
         ),
+        ("assign committed = commits_late;", "assign committed = commit_now;"),
+        ("with_constant <= may_compare && !", "with_constant <= may_compare && "),
+        ("if (fill_begins) fill_bank <= left_bank;", "if (fill_begins) fill_bank <= 1'b0;"),
         ("filled_1 <= !rst && fill_reads && !does_create;", "filled_1 <= !rst && fill_reads;"),
+    ],
+    "station/nc_bus.v": [
+        ("if (!write && !read) begin\n            address", "begin\n            address"),
+        ("!read && !is_answered;", "!read;"),
+        ("!write && !is_answered;", "!write;"),
+        ("wire is_answered = ready || bus_ready;", "wire is_answered = bus_ready;"),
+        ("bus_ready <= !rst && ready;", "bus_ready <= !rst && ready && !bus_ready && write;"),
     ],
     "station/nc_core.v": [
         ("if (past) trap = `NC_TRAP_END;\n        else if", "if"),
         ("is_send && created_words != words) trap", "1'b0) trap"),
-        ("else if (carries_out && is_send) created <= 1'b0;", ""),
-        ("(is_create && has_data)", "(is_create && !may_send)"),
-        ("((is_send || is_master) && !may_send)", "(is_send && !may_send)"),
+        ("else if (sends) created <= 1'b0;", ""),
+        ("may_issue && is_create && !has_data", "may_issue && is_create"),
+        ("row[`NC_ROW_WAITS_DATA] && has_data", "row[`NC_ROW_WAITS_DATA] && transmitting"),
+        ("row[`NC_ROW_WAITS_SEND] && !may_send", "row[`NC_ROW_WAITS_SEND] && is_send && !may_send"),
         ("wire halt_overruns = halts && countdown_over;", "wire halt_overruns = 1'b0;"),
         (
             "wire replaces = starts_countdown && countdown_there;",
@@ -108,21 +121,26 @@ MUTANTS = {
         ("created <= 1'b0;\n            counts_valid", "counts_valid"),
         ("overrun <= 1'b0;\n            created", "created"),
         ("rx_fresh <= 1'b0;\n            sync_timeout", "sync_timeout"),
-        ("following_past = next_pc >= program_length", "following_past = next_pc > program_length"),
+        (
+            "following_past = next_pc == program_length",
+            "following_past = next_pc == program_length + 13'd1",
+        ),
         ("address_past = {1'b0, row[`NC_ROW_ADDRESS]} >= program_length", "address_past = 1'b0"),
         ("past <= program_length == 13'd0;", "past <= 1'b0;"),
-        ("if (does_receive) rx_fresh <= fresh;", "if (does_receive && fresh) rx_fresh <= 1'b1;"),
-        ("^ row[`NC_ROW_NEGATED]", ""),
-        (
-            "`NC_AT_MOST: relation_holds = is_less || is_equal;",
-            "`NC_AT_MOST: relation_holds = is_less;",
-        ),
+        ("if (received) rx_fresh <= fresh;", "if (received && fresh) rx_fresh <= 1'b1;"),
+        ("^ held_row[`NC_ROW_NEGATED]", ""),
+        (" || held_condition[2:0] == `NC_AT_MOST;", ";"),
+        ("default: relation_holds = is_below || is_equal;", "default: relation_holds = is_below;"),
+        ("is_kept <= !rst && !loads_next && !loads_future;", "is_kept <= !rst && !loads_next;"),
+        ("future_plus <= behind_address + 13'd1;", "future_plus <= behind_address;"),
+        ("branch_plus <= behind_address + 13'd1;", "branch_plus <= behind_address;"),
+        ("jumped <= loads_future;", "jumped <= 1'b0;"),
         (
             "{1'b0, words} + `NC_COST_RECEIVE - 10'd1",
             "(fresh ? {1'b0, words} : 10'd0) + `NC_COST_RECEIVE - 10'd1",
         ),
         ("listened <= listen_left == 32'd2;", "listened <= listen_left == 32'd1;"),
-        ("stopped ? 32'hffffffff : ", ""),
+        ("assign stopped = state == STOPPED;", "assign stopped = 1'b0;"),
         ("flags[id[3:0]]", "flags[id[2:0]]"),
         ("next_state = countdown_over ? READY : HALTING;", "next_state = HALTING;"),
         ("strobe && (state == LISTENING || listens)", "strobe && state == LISTENING"),
@@ -138,6 +156,10 @@ MUTANTS = {
         ("if (operation > `NC_BRANCH) error", "if (operation[5:4] != 2'd0) error"),
         ("`NC_FUTURE: reserved = id_used || mode_used;", "`NC_FUTURE: reserved = id_used;"),
     ],
+    "station/nc_halves.v": [
+        ("high ? high_word : low_word", "low_word"),
+        ("write && !writes_high", "write"),
+    ],
     "station/nc_memory.v": [
         (
             "read_data <= words[read_address];",
@@ -151,8 +173,11 @@ MUTANTS = {
         ("assign late_er = ers[CYCLES-1];", "assign late_er = 1'b0;"),
     ],
     "station/nc_program.v": [
-        ("rows[target_address];", "rows[next_address];"),
-        ("rows [0:4095]", "rows [0:4094]"),
+        ("written[4*i +: 4]), .address(address)", "written[4*i +: 4]), .address(next_address)"),
+        (
+            "{{(4 * SLICES - `NC_ROW){1'b0}}, write_row}",
+            "{{(4 * SLICES - `NC_ROW){1'b0}}, write_row >> 1}",
+        ),
     ],
     "station/nc_receiver.v": [
         ("SHORTEST = 12'd64", "SHORTEST = 12'd65"),
@@ -165,49 +190,57 @@ MUTANTS = {
         ("coming_length == 16'd0 || coming_length", "coming_length"),
         ("> {7'd0, `NC_FRAME_WORDS}", "> {7'd0, `NC_FRAME_WORDS} + 16'd1"),
         ("payload_end > {2'd0, length}", "payload_end > {2'd0, length} + 14'd1"),
-        ("has_tag ? 12'd18 : 12'd14", "12'd14"),
-        ("BANKS == 2 && !banks[coming]", "!banks[coming]"),
+        ("has_tag ? 12'd17 : 12'd13", "12'd13"),
+        ("BANKS == 2 && !coming_bank", "!coming_bank"),
         ("if (BANKS == 2) banks[completed] <= !banks[completed];", "banks[completed] <= 1'b1;"),
-        ("if (takes) fresh_bits[id] <= 1'b0;", ""),
-        ("&& !(takes && id == completed)", ""),
+        ("if (takes && !completes_same) fresh_bits", "if (takes) fresh_bits"),
+        ("completed_is_fresh && !is_taken", "completed_is_fresh"),
+        ("(does_receive && id == completed)", "1'b0"),
+        ("|| (received && received_id == completed)", ""),
+        ("|| (received_before && received_id_before == completed)", ""),
         ("fits <= coming_known && coming_length", "fits <= coming_length"),
         ("words != 9'd1 : presents", "1'b1 : presents"),
         ("if (rst || sof) begin", "if (sof) begin"),
         ("reached <= rst ? VERDICT_NONE : verdict;", "reached <= verdict;"),
         ("delayed <= rst ? {(4 * DELAY){1'b0}} : {", "delayed <= {"),
         ("fresh_bits <= 256'd0;", "fresh_bits[0] <= 1'b0;"),
-        ("verdict == OTHER && !is_round", "verdict == OTHER"),
-        ("copies <= !rst && presented;", "copies <= presented;"),
+        ("&& !is_station;", ";"),
+        ("if (!eof || !begun) verdict", "if (!eof) verdict"),
+        ("is_group && round_type && begun;", "is_group && round_type;"),
+        ("type_strobe && begun) begin", "type_strobe) begin"),
+        ("copies <= !rst && presented", "copies <= presented"),
+        ("(received ? fresh : taken);", "taken;"),
         ("if (is_round && octet != 8'd0) header_wrong", "if (octet != 8'd0 && 1'b0) header_wrong"),
         ("place != 12'd4095) place", "1'b1) place"),
-        ("&& to_come != 9'd0;", ";"),
-        ("type_strobe && is_group && ethertype", "type_strobe && ethertype"),
+        ("&& fits && comes_more;", "&& fits;"),
+        ("assign strobe = type_strobe && is_group &&", "assign strobe = type_strobe &&"),
     ],
     "station/nc_registers.v": [
         ("is_counter = address[7:5] == 3'd1 && ", "is_counter = address[7:6] == 2'd0 && "),
-        ("if (rst || starts) counters[i]", "if (rst) counters[i]"),
+        ("if (rst || primes) counters[i]", "if (rst) counters[i]"),
         ("i == SYNC_TIMEOUTS && counts_no_wait", "1'b0"),
         ("write_data[0] && !runs;", "write_data[0];"),
-        ("accesses && write && !runs;", "accesses && write;"),
+        ("accesses && write && !runs && exists;", "accesses && write && exists;"),
+        ("4'h1: exists = address[19:13] == 7'd0;", "4'h1: exists = 1'b1;"),
+        ("4'h4: exists = address[19:12] == 8'd0;", "4'h4: exists = address[19:13] == 7'd0;"),
         ("address[0] && !runs;", "address[0];"),
-        ("buffer_ready || !runs : load_program", "buffer_ready : load_program"),
+        ("(!runs || (read && region == 4'h6))", "!runs"),
         ("8'h09: was_refused <= 1'b0;", "8'h09: ;"),
-        ("if (buffer_refused || (of_buffer && (read || write) && !runs))", "if (buffer_refused)"),
+        ("if (buffer_refused || is_impossible)", "if (buffer_refused)"),
         ("if (!runs) begin\n                    case", "begin\n                    case"),
-        ("flags <= 16'd0;\n", "\n"),
+        ("flags <= 16'd0;\n                last_trap", "last_trap"),
         ("program_length <= 13'd0;\n", "\n"),
         ("is_register = address[23:8] == 16'd0", "is_register = address[19:8] == 12'd0"),
-        (
-            "if (starts) begin\n                last_trap",
-            "if (1'b0) begin\n                last_trap",
-        ),
-        ("done <= accesses;", "done <= accesses && !read;"),
-        ("wire accesses = (write || read) && !done", "wire accesses = (write || read)"),
+        ("if (starts) begin\n                flags", "if (1'b0) begin\n                flags"),
+        ("done <= accessed_before && (write || read);", "done <= accessed_before;"),
+        ("write_data > 32'd4096 ? 13'd4096 : write_data[12:0]", "write_data[12:0]"),
+        ("wire accesses = (write || read) && is_new", "wire accesses = (write || read)"),
         ("source[47:32] <= write_data[15:0]", "source[47:32] <= write_data[31:16]"),
         ("if (primes) runs <= 1'b1;", "if (starts) runs <= 1'b1;"),
     ],
     "station/nc_resolve.v": [
-        ("assign done = step == 3'd6;", "assign done = step == 3'd3;"),
+        ("assign done = step == 4'd8;", "assign done = step == 4'd4;"),
+        ("is_word && operation == `NC_CREATE", "is_good && operation == `NC_CREATE"),
         (
             "if (!message_known) trap = `NC_TRAP_MESSAGE;\n                    else if "
             "(!left_known || !left_is_input)",
@@ -226,23 +259,30 @@ MUTANTS = {
     ],
     "station/nc_rounds.v": [
         ("has_begun && (is_own || master != source)", "is_own || master != source"),
-        ("if (begins_round) round <= round + 32'd1;", "if (begins_round) round <= round + 32'd2;"),
+        ("if (begins) round <= round + 32'd1;", "if (begins) round <= round + 32'd2;"),
         ("round <= 32'd0;\n", "\n"),
         ("has_begun <= 1'b0;\n", "\n"),
         ("is_own <= 1'b0;", ""),
-        ("counts_discarded <= strobe && !strobe_taken;", "counts_discarded <= strobe;"),
+        ("counts_discarded <= came && !was_taken;", "counts_discarded <= came;"),
+    ],
+    "station/nc_select.v": [
+        ("place <= number[7:4];", "place <= number[3:0];"),
+        ("i < 16;", "i < 15;"),
+    ],
+    "station/nc_slice.v": [
+        ("words [0:4095]", "words [0:4094]"),
+        ("other_read <= words[other_address]", "other_read <= words[address]"),
     ],
     "station/nc_station.v": [
         ("wire link_up = link_synchronised[1];", "wire link_up = link_synchronised[0];"),
-        ("wire core_rst = rst || !runs;", "wire core_rst = rst;"),
-        ("begun_round <= round;", "begun_round <= round + 32'd1;"),
+        ("wire core_rst = !runs;", "wire core_rst = rst;"),
         (
             "buffer_asked <= {1'b0, asked_buffer} < buffers;",
             "buffer_asked <= {1'b0, asked_buffer} <= buffers;",
         ),
         (
-            "bus_address[20] ? bus_address[16:9] : bus_address[7:0]",
-            "bus_address[20] ? bus_address[15:8] : bus_address[7:0]",
+            "address[20] ? address[16:9] : address[7:0]",
+            "address[20] ? address[15:8] : address[7:0]",
         ),
         (
             "counts_unknown, counts_received, starts_data,\n        counts_seen",
@@ -254,12 +294,9 @@ MUTANTS = {
     "station/nc_transmitter.v": [
         ("GAP = 5'd12", "GAP = 5'd11"),
         ("ahead <= `NC_SEND_START - 5'd2", "ahead <= `NC_SEND_START - 5'd1"),
-        ("gap <= `NC_SEND_START;", "gap <= `NC_SEND_START + 5'd1;"),
+        ("gap <= `NC_SEND_START + 5'd1", "gap <= `NC_SEND_START + 5'd2"),
         ("PAYLOAD_WORDS_OCTETS = 6'd42", "PAYLOAD_WORDS_OCTETS = 6'd41"),
-        (
-            "ethertype_end = {6'd0, header_last} - 11'd3",
-            "ethertype_end = {6'd0, header_last} - 11'd4",
-        ),
+        ("type_end <= header_last - 11'd3", "type_end <= header_last - 11'd4"),
         ("part == CHECK ? crc[7:0] : check[7:0]", "part == CHECK ? crc[7:0] : check[31:24]"),
         ("wire [31:0] check = ~crc_next;", "wire [31:0] check = crc_next;"),
         ("best_length} + 32'd32", "best_length} + 32'd12"),
@@ -267,11 +304,13 @@ MUTANTS = {
             "best_there && best_fits && !starts && !busy",
             "best_there && best_fits && !starts && !on_wire",
         ),
-        ("best_there && best_known && idle", "best_there && idle"),
+        ("best_there && best_known\n", "best_there\n"),
+        ("(stopped || (halting", "((halting"),
         ("frame_words <= starts_data ? words : 9'd1", "frame_words <= words"),
-        ("gap <= 5'd0;\n            tx_en", "tx_en"),
+        ("gap <= on_wire ? GAP : gap", "gap <= gap"),
         ("ahead <= 5'd0;\n            on_wire", "on_wire"),
-        ("is_data && !is_best;", "is_data;"),
+        ("on_wire && !frame_ends)) && is_data && !is_best", "on_wire)) && is_data && !is_best"),
+        ("&& !starts && !starts_best));", "&& !starts_best));"),
         ("is_data ? frame_message : 8'd0", "frame_message"),
         ("PAYLOAD_WORDS_OCTETS} - words_octets - 11'd1", "PAYLOAD_WORDS_OCTETS} - words_octets"),
         ("next_place[2:0] == 3'd7 ? 8'hd5", "next_place[2:0] == 3'd6 ? 8'hd5"),
@@ -301,8 +340,8 @@ MUTANTS = {
 class Copy:
     """A copy of what is in the repository, in which faults are planted."""
 
-    def __init__(self, whole):
-        self.place = PLACE / ("repository" if whole else "rtl")
+    def __init__(self, whole, name):
+        self.place = PLACE / (name or ("repository" if whole else "rtl"))
         said = subprocess.run(
             ["git", "ls-files", "-z", "-co", "--exclude-standard", *([] if whole else ["rtl"])],
             cwd=ROOT, stdout=subprocess.PIPE, check=True,
@@ -349,13 +388,23 @@ class Copy:
             return "the command" if done.returncode else None
         for test in tests:
             runner = [sys.executable, str(self.place / "rtl" / "tests" / "run.py")]
-            done = subprocess.run([*runner, "--seed", str(seed), test], **QUIET, check=False)
-            if done.returncode:
+            if not passes([*runner, "--seed", str(seed), test]):
                 return test
         return None
 
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+
+
+def passes(command):
+    """Whether all of it does; its first failure ends it."""
+    quiet = QUIET | {"stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **quiet, text=True, start_new_session=True) as runs:
+        for line in runs.stdout:
+            if line.startswith("test_") and " failed, " in line:
+                os.killpg(runs.pid, signal.SIGTERM)
+                return False
+    return runs.returncode == 0
 
 
 def shown(name, old, new):
@@ -365,6 +414,7 @@ def shown(name, old, new):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="faults whose line has this text")
+    parser.add_argument("--copy", help="its name, where two run at once")
     parser.add_argument("--seed", type=int, default=1, help="of the random tests")
     parser.add_argument("command", nargs="*", help="behind --: has to fail, in the tests' place")
     arguments = parser.parse_args()
@@ -376,7 +426,7 @@ def main():
         for old, new in rows
         if arguments.only in shown(name, old, new)
     ]
-    copy = Copy(bool(arguments.command))
+    copy = Copy(bool(arguments.command), arguments.copy)
     copy.sound()
     tests = sorted({test for name, *_ in chosen for test in TESTS[name]})
     if found := copy.fails(tests, arguments.command, arguments.seed):

@@ -186,9 +186,9 @@ async def an_access_that_is_given_up_is_not_answered(dut):
 async def what_is_loaded_is_loaded_once_and_only_while_it_is_stopped(dut):
     bus = await begin(dut)
     regions = {2: "load_buffer_row", 3: "load_message_row", 4: "load_word"}
-    for turn in range(80):
-        runs = turn >= 50
-        if turn == 50:
+    for turn in range(250):
+        runs = turn >= 200
+        if turn == 200:
             await bus.access(2, 1)
         region, low = random.randrange(1, 5), random.getrandbits(random.choice([8, 12, 13, 20]))
         exists = low < {1: 8192, 2: 256, 3: 256, 4: 4096}[region]

@@ -38,6 +38,7 @@ class Bench:
         self.octets = deque([0])
         self.halt_ends = 0
         self.starts = None
+        self.issues = True
         self.best_since = self.fits_since = None
         self.ended = dict.fromkeys(["data", "sync", "best"], 0)
 
@@ -87,20 +88,21 @@ class Bench:
         dut.starts_sync.value = int(issued == "sync")
         if issued:
             self.begin(issued)
-        elif now >= self.halt_ends and random.random() < 0.3:
+        elif self.issues and now >= self.halt_ends and random.random() < 0.3:
             if random.random() < 0.2:
                 # Often hardly long enough for what the host has.
                 edge = len(self.best or b"") + random.randrange(10, 50)
                 self.halt_ends = now + random.choice([5, 100, 400, 900, edge, edge])
-            elif random.random() < 0.002:
-                # A trap: nothing is issued any more.
-                self.stopped, self.halt_ends = True, self.cycle + 1_000_000
             elif not self.frames or now >= self.frames[-1].end + GAP - START:
                 self.starts = random.choice(["data", "sync"])
         # In the cycle of its issue it does not halt yet.
         halting = now < self.halt_ends and not self.stopped
         dut.stopped.value, dut.halting.value = int(self.stopped), int(halting)
         dut.halted_cycles.value = self.halt_ends - now if halting else random.getrandbits(32)
+
+    def stop(self):
+        """A trap: nothing is issued any more."""
+        self.starts, self.stopped, self.halt_ends = None, True, self.cycle + 1_000_000
 
     def begin(self, kind):
         dut, asked = self.dut, self.cycle
@@ -204,8 +206,12 @@ async def every_octet_is_in_its_cycle(dut):
     for turn in range(8):
         for _ in range(random.randrange(1, 3) if turn else GAP + 2):
             await bench.step(reset=True)
-        for _ in range(random.randrange(1500, 2500)):
+        for _ in range(random.randrange(1200, 2000)):
             await bench.step()
+        if turn % 2:
+            bench.stop()
+            for _ in range(300):
+                await bench.step()
     assert all(count > 2 for count in bench.ended.values()), bench.ended
 
 
@@ -218,3 +224,23 @@ async def a_reset_ends_a_frame_at_once(dut):
             await bench.step(reset=True)
         for _ in range(random.randrange(1, 150)):
             await bench.step()
+
+
+@cocotb.test()
+async def best_effort_begins_if_it_is_over_in_time(dut):
+    Clock(dut.clk, 8, "ns").start()
+    bench = Bench(dut)
+    begun, bench.issues = [], False
+    for room in range(8, 48):
+        for _ in range(GAP + 2):
+            await bench.step(reset=True)
+        bench.best = bytes(random.randrange(256) for _ in range(60))
+        since = bench.cycle
+        dut.best_length.value, bench.best_since = 60, since
+        for cycle in range(110):
+            if cycle == 5:
+                bench.halt_ends = bench.cycle + 60 + room
+            await bench.step()
+        begun.append(bool(bench.frames) and bench.frames[-1].first > since)
+    # It is counted with 32 cycles more than its octets, and two or three until that is known.
+    assert begun == sorted(begun) and 33 <= 8 + begun.index(True) <= 33 + PROMPT
