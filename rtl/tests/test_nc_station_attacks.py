@@ -50,6 +50,7 @@ from station_model import (
     TRAPS,
     Model,
     branch,
+    compare,
     compare_words,
     create,
     data_frame,
@@ -519,3 +520,32 @@ async def a_sender_may_have_another_clock(dut):
         counted = await station.run(station.counters())
         found = {name: counted[name] for name in ("received", "wrong_length", "slips", "damaged")}
         assert found == {"received": 4, "wrong_length": 1, "slips": 0, "damaged": 0}
+
+
+@cocotb.test()
+async def what_follows_a_request_that_was_given_up_has_its_effect(dut):
+    station = Station(dut)
+    await station.begin()
+    # What the program does meanwhile takes the buffers' memory, too.
+    program = [create(2), compare(2, EQUAL, 0, 0, 7), receive(2, 1), branch(0, ALWAYS)]
+    model = Model(program, BUFFERS_OF, MESSAGES_OF, SOURCE)
+    await station.run(station.load(model, layout(model)))
+    await station.run(station.start())
+    at = WORDS + (2 << 9)
+    for held in range(1, 14):
+        for given_up in [(at, 1), (at, None), (COMMIT + 2, 0), (WORDS + (9 << 9), 3), (FLAGS, 9)]:
+
+            def holds(request=given_up, cycles=held):
+                for _ in range(cycles):
+                    ready, _ = yield request
+                    if ready:
+                        return
+
+            await station.run(holds())
+            await station.run(idle(1))
+            value = random.getrandbits(32)
+            await station.run(station.write_buffer(2, [value, ~value & 0xFFFFFFFF]))
+            for index, wanted in enumerate([value, ~value & 0xFFFFFFFF]):
+                seen = (await station.run(station.read_buffer(2, index)))[0]
+                assert seen == wanted, f"{given_up[0]:x} for {held} cycles"
+    await stop(station)
