@@ -156,7 +156,7 @@ module nc_buffers #(
     reg commits_late;
     wire read_now = goes && reads && !read_1 && !read_2 && !may_compare && !is_copied;
     assign refused = known && !is_possible;
-    assign ready = refused || write_now || commit_now || read_2;
+    assign ready = refused || write_now || commit_now || (read_2 && reads);
     assign committed = commits_late;
     always @(posedge clk) begin
         if (rst) begin
@@ -170,7 +170,8 @@ module nc_buffers #(
             asked <= requests && !ready ? {asked[4:0], 1'b1} : 6'd0;
             may_write <= goes && writes && !ready;
             read_1 <= read_now;
-            read_2 <= read_1;
+            // One that is given up is not answered.
+            read_2 <= read_1 && reads;
             commits_late <= commit_now;
             if (commits_late) banks[wanted_buffer] <= hidden_bank;
         end

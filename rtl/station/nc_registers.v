@@ -6,7 +6,7 @@
 //   000002  control: bit 0 runs the program, from its first instruction when it is set
 //   000003  bit 0: frames have a VLAN tag
 //   000004  address of the station, its first 2 octets;  000005 the last 4
-//   000006  instructions of the program, 4,096 at most
+//   000006  instructions of the program, 2 to the power of PROGRAM at most
 //   000007  buffers, 256 at most
 //   000008  flags: none is set at a start
 //   000009  status: bit 0 link, 1 stopped by a trap, 2 an access was refused (cleared by writing)
@@ -30,7 +30,10 @@
 // words of its buffers.
 `default_nettype none
 
-module nc_registers (
+module nc_registers #(
+    // Instructions: 2 to the power of this, at most.
+    parameter PROGRAM = 12
+) (
     input  wire        clk,
     input  wire        rst,
 
@@ -75,12 +78,13 @@ module nc_registers (
     input  wire        counts_no_wait
 );
     localparam COUNTERS = 19, SYNC_TIMEOUTS = 10;
+    localparam [31:0] LONGEST = 1 << PROGRAM;
     wire [3:0] region = address[23:20];
     // Each region ends with what it is of: behind that there is nothing.
     reg exists;
     always @* begin
         case (region)
-            4'h1: exists = address[19:13] == 7'd0;
+            4'h1: exists = address[19:0] >> (PROGRAM + 1) == 20'd0;
             4'h4: exists = address[19:12] == 8'd0;
             4'h5: exists = address[19:17] == 3'd0;
             default: exists = address[19:8] == 12'd0;
@@ -212,7 +216,8 @@ module nc_registers (
                         8'h04: source[47:32] <= write_data[15:0];
                         8'h05: source[31:0] <= write_data;
                         8'h06:
-                            program_length <= write_data > 32'd4096 ? 13'd4096 : write_data[12:0];
+                            program_length <=
+                                write_data > LONGEST ? LONGEST[12:0] : write_data[12:0];
                         8'h07: buffers <= write_data > 32'd256 ? 9'd256 : write_data[8:0];
                         default: ;
                     endcase

@@ -9,6 +9,8 @@
 module nc_station #(
     // Words of the data buffers, and of the receive buffers: 2 to the power of this.
     parameter ADDRESS = 12,
+    // Instructions: 2 to the power of this, 12 at most.
+    parameter PROGRAM = 12,
     parameter BANKS = 2,
     parameter RECEIVE_PAD = 0
 ) (
@@ -90,7 +92,7 @@ module nc_station #(
     wire stopped, counts_trap;
     wire [18:0] counts;
     wire counts_no_wait;
-    nc_registers registers (
+    nc_registers #(.PROGRAM(PROGRAM)) registers (
         .clk(clk), .rst(rst), .address(address), .write_data(write_data),
         .write(write), .read(read), .read_data(read_data), .ready(ready),
         .runs(runs), .primes(primes), .has_tag(has_tag), .source(own_address),
@@ -140,7 +142,7 @@ module nc_station #(
 
     wire [11:0] next_address, target_address;
     wire [`NC_ROW-1:0] next_row, target_row;
-    nc_program instructions (
+    nc_program #(.ADDRESS(PROGRAM)) instructions (
         .clk(clk), .write(resolved), .write_address(address[12:1]),
         .write_row(resolved_row), .next_address(next_address), .next_row(next_row),
         .target_address(target_address), .target_row(target_row)

@@ -16,8 +16,8 @@ HALF = 2048
 STREAM = 5  # from the pins to the stream, on one clock
 STORE = 9  # from the last octet on the stream to the cycle in which the frame is complete
 STROBE = 1  # from the EtherType's last octet likewise
-START_DELAY = 3  # from a request to the first cycle of the program, and alike
-FLAG_DELAY = STOP_DELAY = 2
+START_DELAY = 4  # from a request to the first cycle of the program, and alike
+FLAG_DELAY = STOP_DELAY = 3
 LINK_DELAY = 2
 READ_DELAY = 3  # from what is read to the answer
 SOURCE = bytes([2, 0, 0, 0, 0, 9])
