@@ -23,7 +23,7 @@ COUNTED = {
     "overwritten": "overwritten", "damaged": "damaged", "malformed": "malformed",
     "runts": "runt", "long": "long",
 }  # fmt: skip
-PULSES = ["octet_valid", "type_strobe", "sof", "eof"]
+PULSES = ["dv", "octet_valid", "type_strobe", "sof", "eof"]
 
 
 def rows():
@@ -47,7 +47,7 @@ class Fields:
         kind = 17 if tagged else 13
         self.say(first, sof=1, has_tag=0)
         for index, octet in enumerate(octets):
-            self.say(first + index, data=octet)
+            self.say(first + index, data=octet, dv=1)
             self.say(first + index + 1, octet_valid=1, octet=octet, index=min(index, 4095))
             # It is shifted in.
             if index < 6:
