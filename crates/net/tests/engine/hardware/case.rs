@@ -184,7 +184,13 @@ fn stations(dice: &mut Dice, case: &Case, hosts: usize) -> Vec<Vec<Sent>> {
         add(host, frame);
         for _ in 0..others {
             let host = dice.below(hosts as u64) as usize;
-            let at = at + dice.below(near) + if dice.percent(20) { dice.below(400) } else { 0 };
+            // Together, in the midst of the first one, or when it just leaves the path.
+            let wire = u64::from(frame::PREAMBLE.get() + frame.octets());
+            let at = match dice.below(5) {
+                0 => at + dice.below(400),
+                1 => at + wire + dice.below(3),
+                _ => at + dice.below(near),
+            };
             add(host, Sent { at, kind: Kind::Station(words(dice)) });
         }
         let apart = if case.policy == BestEffortPolicy::Finish { 1_600 } else { 0 };
