@@ -68,6 +68,9 @@ impl Case {
         let policies = [BestEffortPolicy::Retry, BestEffortPolicy::Drop, BestEffortPolicy::Finish];
         let policy = dice.of(&policies);
         let variant = dice.below(VARIANTS.len() as u64) as usize;
+        if dice.percent(12) {
+            return Self::at_warnings(seed, policy, &mut dice);
+        }
         // A switch with one link would get what is for all, and has nobody behind it.
         let (switches, links) = loop {
             let (switches, links) = topology(&mut dice);
@@ -87,6 +90,24 @@ impl Case {
             case.sent.push(fill(&mut dice, of_station, load, best_effort));
         }
         case
+    }
+
+    /// One switch, best effort of a host that is whole at about the warning of a station's frame,
+    /// and over before that begins.
+    fn at_warnings(seed: u64, policy: BestEffortPolicy, dice: &mut Dice) -> Self {
+        let mut sent = vec![Vec::new(); 3];
+        for number in 0..WINDOW / 1_300 {
+            let at = BEGIN + 1_300 * number + dice.below(100);
+            let octets = 64 + dice.below(40);
+            let best_effort = Kind::BestEffort(octets as u32, Some(2));
+            sent[0].push(Sent { at, kind: best_effort });
+            // Preamble, link, what it takes to move; the warning is 33 octets behind the preamble.
+            let whole = at + 8 + octets + LINK + 17 + octets.next_multiple_of(4);
+            let at = whole - LINK - 33 - 2 + dice.below(8);
+            sent[1].push(Sent { at, kind: Kind::Station(words(dice).min(100)) });
+        }
+        let links = (0..3).map(|host| [host, 3]).collect();
+        Self { seed, policy, variant: VARIANTS.len() - 1, switches: 1, links, sent }
     }
 
     pub(super) fn hosts(&self) -> usize {
