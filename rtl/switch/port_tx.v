@@ -154,8 +154,8 @@ module port_tx #(
     reg [1:0]  mcrc_lane;
     wire [31:0] crc_next;
     wire [7:0] octet = be_word[{lane, 3'd0} +: 8];
-    // The FCS of what has left of the frame, with its last two octets inverted (clause 99.3.6).
-    wire [31:0] mcrc = ~crc ^ 32'hffff0000;
+    // The FCS of what has left of the frame, with its first two octets inverted (clause 99.3.6).
+    wire [31:0] mcrc = ~crc ^ 32'h0000ffff;
 
     crc32 check (.crc(crc), .octet(octet), .next(crc_next));
 

@@ -87,7 +87,7 @@ module rx_fragment (
     wire [31:0] expected = ~crc;
     wire full = &held_valid;
     wire whole = burst_ends && full && !error && held == expected;
-    wire cut = burst_ends && full && !error && held == (expected ^ 32'hffff0000);
+    wire cut = burst_ends && full && !error && held == (expected ^ 32'h0000ffff);
     wire misfit = (begins && waiting) || (continues && !in_order) || (state == COUNT && !counted)
         || (burst_ends && !whole && !cut);
 

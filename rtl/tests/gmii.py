@@ -45,7 +45,7 @@ SMD_CONTINUE = (0x61, 0x52, 0x9E, 0x2A)
 def mcrc(octets):
     """The check sequence of a fragment that is not the last, of all that has left of the frame."""
     fcs = zlib.crc32(octets).to_bytes(4, "little")
-    return fcs[:2] + bytes([fcs[2] ^ 255, fcs[3] ^ 255])
+    return bytes([fcs[0] ^ 255, fcs[1] ^ 255]) + fcs[2:]
 
 
 def fragments(octets, cuts, number):
