@@ -7,6 +7,7 @@ from functools import partial
 from experiments import (
     COUNTER_NAMES,
     FLUSH,
+    POLICIES,
     PORTS,
     ROUND_LEAST,
     ROUND_LIMIT,
@@ -80,6 +81,11 @@ WINDOWED = (
 )
 
 
+# Under the policy QBU, without windows: these presume a constant latency.
+PREEMPTED = ("none", "babbling station", "bad FCS", "runts", "jumbos", "without end",
+             "smallest frames at line rate", "longest frames at line rate")
+
+
 def phases(network: Network, device: str, offset: int, **options: object) -> None:
     """The same frames before, during and after the attack, as streams of their own."""
     for number, phase in enumerate(PHASES):
@@ -132,10 +138,10 @@ def set_windows(network: Network) -> None:
                    source=0x020000000001)
 
 
-def attack(name: str, windows: bool = False) -> dict:
+def attack(name: str, windows: bool = False, policy: str = "retry") -> dict:
     options = ATTACKS[name]
     network = Network(seed=5, oscillators=True)
-    chain(network, SWITCHES)
+    chain(network, SWITCHES, POLICIES[policy])
     for device in ("talker", "listener", "attacker", "client", "server"):
         network.device("injector", device)
     network.link("talker", 0, "s0", 0)
@@ -153,7 +159,7 @@ def attack(name: str, windows: bool = False) -> dict:
     result = network.run(START + 3 * ROUNDS * PERIOD, drain_cycles=FLUSH)
     flows = {(flow["from"], flow["name"]): flow for flow in result["flows"]}
     return {
-        "attack": f"{name}, windows" if windows else name,
+        "attack": name + ", windows" * windows + ", QBU" * (policy == "qbu"),
         "sent": flows.get(("attacker", "attack"), NOTHING)["sent"],
         "real_time": {p: seen(flows["talker", f"rt-{p}"], "listener") for p in PHASES},
         "best_effort": {p: seen(flows["client", f"be-{p}"], "server") for p in PHASES},
@@ -161,6 +167,7 @@ def attack(name: str, windows: bool = False) -> dict:
         "rt_probe": seen(flows["attacker", "rt-probe"], "listener"),
         "be_probe": seen(flows["attacker", "be-probe"], "server"),
         "arrived": seen(flows.get(("attacker", "attack"), NOTHING), "listener"),
+        "misfits": sum(wire["misfits"] for wire in result["wires"]),
         "altered": sum(wire["altered"] for wire in result["wires"] if wire["to"] == "listener"),
         "least_gap": min(wire.get("least_gap", 99) for wire in result["wires"]
                          if wire["from"] in ("s0", "s1")),
@@ -177,4 +184,5 @@ def seen(flow: dict, sink: str) -> dict:
 
 def all_attacks() -> list[dict]:
     jobs = [partial(attack, name) for name in ATTACKS]
-    return run_all(jobs + [partial(attack, name, windows=True) for name in WINDOWED])
+    jobs += [partial(attack, name, windows=True) for name in WINDOWED]
+    return run_all(jobs + [partial(attack, name, policy="qbu") for name in PREEMPTED])

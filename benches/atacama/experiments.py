@@ -13,7 +13,7 @@ TABLE_1 = {20: (6.64, 6.608), 35: (7.12, 7.088), 70: (8.24, 8.224)}
 SWITCHES = 3
 # Stations have loaded their programs by then.
 START = 4_000
-POLICIES = {"retry": 0, "drop": 1, "finish": 2}
+POLICIES = {"retry": 0, "drop": 1, "finish": 2, "qbu": 3}
 POLICY, SYNC_PORTS, ROUND_LEAST, ROUND_LIMIT = 0x002, 0x006, 0x007, 0x008
 WINDOW_NUMBER, COUNTERS, WINDOWS = 0x010, 0x100, 0x200
 COUNTER_NAMES = (
@@ -270,7 +270,8 @@ def figure_4_point(policy: str, octets: int, frames: int) -> dict:
                         for flow in loads),
     }
     last = next(w for w in result["wires"] if w["from"] == "s2" and w["port"] == 3)
-    point["last_link"] = {key: last[key] for key in ("octets", "frames", "cut", "real_time")}
+    point["last_link"] = {key: last[key] for key in ("octets", "frames", "cut", "real_time",
+                                                       "fragments", "misfits")}
     point["counters"] = counters(result)
     return point
 

@@ -25,8 +25,12 @@ Ledger::Ledger(Network &network, Femtoseconds bin) : bin_(bin)
             watch(wire, frame);
             if (wire.direction->from->ports == 1)
                 leaves(wire, frame);
-            if (wire.direction->to->ports == 1)
+            Frame whole;
+            if (wire.direction->to->ports == 1 && !frame.is_fragment())
                 comes(wire, frame);
+            else if (frame.is_fragment() && wire.reassembly.take(frame, whole) &&
+                     wire.direction->to->ports == 1)
+                comes(wire, whole);
             if (keeps_log_)
                 log(wire, frame);
         };
@@ -104,7 +108,7 @@ void Ledger::log(Wire &wire, const Frame &frame)
 
 void Ledger::watch(Wire &wire, const Frame &frame)
 {
-    bool real_time = class_of(frame.octets) == Class::RealTime;
+    bool real_time = !frame.is_fragment() && class_of(frame.octets) == Class::RealTime;
     bool both = real_time && wire.before_is_real_time;
     uint64_t &least = both ? wire.least_real_time_gap : wire.least_gap;
     if (wire.frames)
@@ -114,6 +118,7 @@ void Ledger::watch(Wire &wire, const Frame &frame)
     wire.real_time += real_time;
     wire.octets += frame.length + frame.preamble + frame.started;
     wire.cut += frame.error_at_end;
-    wire.bad += !frame.good() && !frame.error_at_end;
+    wire.fragments += frame.is_fragment();
+    wire.bad += !frame.is_fragment() && !frame.good() && !frame.error_at_end;
     wire.odd_preambles += frame.preamble != PREAMBLE_OCTETS || !frame.started;
 }

@@ -59,6 +59,8 @@ struct Wire {
     uint64_t least_real_time_gap = ~uint64_t{0};
     bool before_is_real_time = true;
     std::vector<Passage> log;     // of all that it carried, if that is kept
+    uint64_t fragments = 0;       // of frames that were preempted, or may be
+    Reassembly reassembly = {};
 };
 
 class Ledger {

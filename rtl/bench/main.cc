@@ -79,6 +79,8 @@ void print_wires(const Ledger &ledger)
                commas.next(), direction.from->name.c_str(), direction.from_port,
                direction.to->name.c_str(), wire->frames, wire->real_time, wire->octets, wire->cut,
                wire->bad, wire->unknown, wire->altered, wire->odd_preambles);
+        printf(", \"fragments\": %" PRIu64 ", \"misfits\": %" PRIu64, wire->fragments,
+               wire->reassembly.misfits());
         print_gap("least_gap", wire->least_gap);
         print_gap("least_real_time_gap", wire->least_real_time_gap);
         printf("}");
