@@ -264,12 +264,12 @@ async def a_frame_may_be_complete_in_any_cycle_around_a_receive(dut):
     bench = Bench(dut)
     await bench.load()
     at, issues = 5, set()
-    for _ in range(50):
+    for _ in range(60):
         words = [random.getrandbits(32) for _ in range(3)]
         octets = data_frame(bytes(6), 2, words, random.random() < 0.5)
         at = bench.put(octets, at, False)
         if random.random() < 0.8:
-            issues.add(at + 8 + random.choice([-2, -1, -1, 0, 1]))
+            issues.add(at + 8 + random.choice([-3, -2, -1, -1, 0, 1]))
         at += random.choice([2, 3, 4, 5, 6])
     row = 2 << bench.rows["ROW_ID"] | 3 << bench.rows["ROW_WORDS"]
     row |= FIRST[2] << bench.rows["ROW_IMMEDIATE"]
@@ -298,8 +298,8 @@ async def a_reset_forgets_all_frames(dut):
         for _ in range(random.randrange(1, 3)):
             octets = data_frame(bytes(6), 40, [random.getrandbits(32) for _ in range(12)])
             at = bench.put(octets, at, False) + 2
-        # Within a frame, before it is complete, while it is copied.
-        end = at + random.choice([random.randrange(-40, 0), random.randrange(20)])
+        # Within a frame, with its end, before it is complete, while it is copied.
+        end = at + random.choice([random.randrange(-40, 0), -1, random.randrange(20)])
         bench.rate = 0.5
         while bench.cycle < end:
             await bench.step()
