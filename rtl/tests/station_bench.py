@@ -171,9 +171,10 @@ class Station:
         yield from access(LENGTH, program if isinstance(program, int) else len(program))
         yield from access(BUFFERS, buffers)
 
-    def load(self, model, rows, first=0, contents=None):
+    def load(self, model, rows, first=0, contents=None, messages=range(256)):
         """The model's program and tables; `rows` are where its buffers and messages begin.
-        `contents` are words of buffers, 0 without them."""
+        `contents` are words of buffers, 0 without them; `messages` those whose rows are
+        written."""
         yield from self.load_registers(model.program, len(model.table), model.tagged)
         where, message_rows = rows
         for number, ((is_input, length), at) in enumerate(zip(model.table, where, strict=True)):
@@ -183,7 +184,7 @@ class Station:
                 yield from access(MEMORY + at + index, value)
                 if not is_input:
                     yield from access(MEMORY + (at + index ^ HALF), 0)
-        for message in range(256):
+        for message in messages:
             row = 0
             if message in model.messages:
                 row = 1 << 21 | model.messages[message] << 12 | message_rows[message]

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from gmii import NC_DATA, is_good, with_fcs
-from station_model import STATION, data_frame
+from station_model import STATION, data_frame, round_frame, word
 from station_traffic import fields, inputs_of, random_frame, verdict
 
 TOP = "nc_receiver"
@@ -293,13 +293,15 @@ async def a_reset_forgets_all_frames(dut):
     bench = Bench(dut)
     await bench.load()
     bench.wanted = [40]
-    for _ in range(16):
+    for _ in range(24):
         at = bench.cycle + 3
         for _ in range(random.randrange(1, 3)):
             octets = data_frame(bytes(6), 40, [random.getrandbits(32) for _ in range(12)])
+            if random.random() < 0.3:
+                octets = round_frame(bytes(6), 1)
             at = bench.put(octets, at, False) + 2
         # Within a frame, with its end, before it is complete, while it is copied.
-        end = at + random.choice([random.randrange(-40, 0), -1, random.randrange(20)])
+        end = at + random.choice([random.randrange(-80, 0), -1, random.randrange(20)])
         bench.rate = 0.5
         while bench.cycle < end:
             await bench.step()
@@ -334,5 +336,22 @@ async def a_frame_has_374_words_at_most(dut):
     for words in (374, 375):
         at = bench.put(data_frame(bytes(6), 3, [words] * words), at, False) + 12
     assert [what for _, [what] in sorted(bench.inputs.items())][1][1:] == ("malformed",)
+    while bench.cycle < at + 20:
+        await bench.step()
+
+
+@cocotb.test()
+async def each_field_of_a_header_counts(dut):
+    """Frames of both kinds with a wrong bit, and a right check sequence."""
+    Clock(dut.clk, 8, "ns").start()
+    bench = Bench(dut)
+    await bench.load()
+    at, bits = 5, [(place, random.randrange(8)) for place in range(6)]
+    bits += [(place, bit) for place in range(12, 18) for bit in random.sample(range(8), 3)]
+    for make in (round_frame(bytes(6), 7), data_frame(bytes(6), 9, [7])):
+        for place, bit in bits:
+            octets = bytearray(make[:-4])
+            octets[place] ^= 1 << bit
+            at = bench.put(with_fcs(bytes(octets)), at, False) + 2
     while bench.cycle < at + 20:
         await bench.step()

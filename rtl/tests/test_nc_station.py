@@ -50,7 +50,7 @@ MESSAGES_OF = {1: 2, 2: 3, 7: 12, 9: 1, 255: 1}
 
 
 def random_program():
-    """Rounds of its own or of others with instructions of all kinds between."""
+    """Rounds of its own or of others with instructions of all kinds between, a trap among them."""
     body = random.randrange(4, 16)
     words = [future(0, random.choice([200, 500, 900, random.randrange(0, 300)]))]
     words.append(random.choice([master(), slave(random.choice([0, 1, 2, 300]))]))
@@ -70,6 +70,16 @@ def random_program():
                 [compare(label, random.randrange(5), 2, 11, 5, negated)],
                 [compare_words(label, random.randrange(5), (0, 1), (2, 11), negated)],
                 [nop()],
+                random.choice(
+                    [
+                        [send(1)],
+                        [create(0), send(7)],
+                        [create(0), send(1), send(1)],
+                        [branch(body + 1, FLAG, 5, 0, negated)],
+                        [create(9)],
+                        [halt()],
+                    ]
+                ),
             ]
         )[: body - len(words)]
     return [*words, halt()]
@@ -106,10 +116,12 @@ def bounce(station, inputs, begin, cycles):
         up = not up
 
 
-async def random_run(dut, station, cycles):
+async def random_run(dut, station, cycles, messages):
     model = Model(random_program(), BUFFERS_OF, MESSAGES_OF, SOURCE, random.random() < 0.5)
     contents = [[random.getrandbits(3) for _ in range(length)] for _, length in BUFFERS_OF]
-    await station.run(station.load(model, layout(model), contents=contents))
+    await station.run(
+        station.load(model, layout(model), contents=contents, messages=messages)
+    )
     await station.run(station.start())
     zero = station.zero
     traffic = Traffic(late_of(dut), STORE, STROBE)
@@ -142,8 +154,9 @@ async def random_run(dut, station, cycles):
 async def random_programs_do_what_the_model_does(dut):
     station = Station(dut)
     await station.begin()
-    for _ in range(3):
-        await random_run(dut, station, 1400)
+    # The messages are the same in all.
+    for turn in range(6):
+        await random_run(dut, station, 900, () if turn else range(256))
 
 
 @cocotb.test()
