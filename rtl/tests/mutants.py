@@ -400,11 +400,14 @@ def passes(command):
     """Whether all of it does; its first failure ends it."""
     quiet = QUIET | {"stdout": subprocess.PIPE}
     with subprocess.Popen(command, **quiet, text=True, start_new_session=True) as runs:
-        for line in runs.stdout:
-            if line.startswith("test_") and " failed, " in line:
-                os.killpg(runs.pid, signal.SIGTERM)
+        try:
+            if any(line.startswith("test_") and " failed, " in line for line in runs.stdout):
                 return False
-    return runs.returncode == 0
+            return runs.wait() == 0
+        finally:
+            # Its simulators are of its group. Interrupted, none of them goes on.
+            if runs.poll() is None:
+                os.killpg(runs.pid, signal.SIGTERM)
 
 
 def shown(name, old, new):
