@@ -46,7 +46,7 @@ enum Kind : uint32_t {
 constexpr uint32_t FLAG_DELAY = 3;
 // From what is read to the answer.
 constexpr uint32_t READ_DELAY = 3;
-// Before the end, in cycles: the pins of a stop, the last request given up, the last one that begins.
+// Before the end, in cycles: the pins of a stop, the last request given up, the last one begun.
 // So every answer is there by then.
 constexpr uint32_t STOP_DELAY = 3, QUIET = 8, LONGEST_REQUEST = 16;
 // From the link's pin to the station.

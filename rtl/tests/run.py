@@ -119,9 +119,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="as in test_NAME.py")
     parser.add_argument("--long", action="store_true", help="also the files that say LONG")
-    parser.add_argument("--seed", type=int, help="of the random tests")
+    parser.add_argument("--seed", type=int, help="of the random tests; 1, and with --long any")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
+    seed = arguments.seed or (None if arguments.long else 1)
 
     files = {path.stem: literals(path) for path in sorted(Path(__file__).parent.glob("test_*.py"))}
     wanted = [re.sub(r"^(test_)?", "test_", re.sub(r"\.py$", "", name)) for name in arguments.names]
@@ -133,7 +134,7 @@ def main():
     failures = 0
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
         runs = {
-            pool.submit(run, name, number, parameters, files[name], arguments.seed): (name, parameters)
+            pool.submit(run, name, number, parameters, files[name], seed): (name, parameters)
             for name in wanted
             for number, parameters in enumerate(chosen(files[name], arguments.long))
         }

@@ -44,7 +44,7 @@ from station_traffic import Traffic
 
 TOP = "nc_station"
 DEFINES = {"NC_COLLISIONS": 1}
-PARAMETERS = [{}, {"BANKS": 1}, {"RECEIVE_PAD": 74}]
+PARAMETERS = [{}, {"BANKS": 1}, {"RECEIVE_PAD": 74, "PROGRAM": 10}]
 BUFFERS_OF = [(0, 2), (1, 3), (0, 12), (1, 1), (0, 1)]
 MESSAGES_OF = {1: 2, 2: 3, 7: 12, 9: 1, 255: 1}
 

