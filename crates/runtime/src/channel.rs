@@ -434,6 +434,8 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         value: &mut [u8],
         patience: Timeout,
     ) -> Result<Option<(Record, MessageInfo)>, ChannelError> {
+        // When the program continued for a frame that was no message: it waits since before that.
+        let mut since: Option<Instant> = None;
         for _ in 0..MAX_BACKLOG {
             let window = match &self.expectation {
                 Some(expectation) if patience != Timeout::None => {
@@ -443,13 +445,20 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
             };
             let received = self.io.receive(&mut self.frame, patience, window);
             let counted = self.count_dropped();
-            let Some(received) = received? else {
+            let Some(mut received) = received? else {
                 // It was only to count them that the wait has ended.
                 if counted && patience != Timeout::None {
                     continue;
                 }
                 return Ok(None);
             };
+            let waits = since.is_some_and(|since| since.order() <= received.ready.order());
+            if received.waited && waits {
+                received = Received { ready: self.io.now()?, waited: false, ..received };
+            }
+            if !received.waited {
+                since = Some(since.unwrap_or(received.ready));
+            }
             if self.listener.is_keyed()
                 && let Some(keys) = self.io.new_keys()
             {
@@ -539,6 +548,8 @@ mod tests {
         frames: VecDeque<(i64, Vec<u8>)>,
         /// From when on which tag is reserved, if a reservation is needed.
         grant: Option<(i64, u16, u8)>,
+        /// How late a program continues for what it waited for.
+        held_up: i64,
     }
     struct TestIo(Rc<RefCell<Wire>>);
     impl ChannelIo for TestIo {
@@ -592,7 +603,8 @@ mod tests {
                 };
             };
             let waited = at < wire.now;
-            wire.now = wire.now.max(at);
+            let held_up = if waited { 0 } else { wire.held_up };
+            wire.now = wire.now.max(at) + held_up;
             into[..frame.len()].copy_from_slice(&frame);
             let arrived = SyncedTime::from_ns(at);
             let ready = Instant { local: arrived, network: None };
@@ -786,6 +798,25 @@ mod tests {
         let [first, second] = received(7, ListenerEndpoint::watch);
         assert_eq!((first.latency, first.age), (us(apart + 57), us(apart + 57)), "who knows when");
         assert_eq!((second.latency, second.age), (us(57), us(57)));
+    }
+
+    #[test]
+    fn a_program_that_waited_for_another_ones_frame_still_waits_for_the_next_one() {
+        let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
+        let io = || TestIo(Rc::clone(&wire));
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), TestLog::default());
+        let mut listener =
+            ListenerEndpoint::new(Listener::new(parameters()), io(), TestLog::default());
+        talker.write(&[0; 8]).expect("written");
+        {
+            let mut wire = wire.borrow_mut();
+            wire.frames.push_front((48_000, vec![0; 60]));
+            wire.held_up = 5_000;
+        }
+        let until = Timeout::Until(SyncedTime::MAX);
+        let info = listener.read(&mut [0; 8], until).unwrap().expect("there");
+        assert_eq!(info.arrived, SyncedTime::from_ns(50_000));
+        assert_eq!(info.latency, Span::from_us(53), "5 µs behind the other frame");
     }
 
     /// The I/O of a run that is over: nothing may be written, and what is there is not given.
