@@ -244,8 +244,8 @@ module nc_core (
         || (may_issue && (is_nop || is_slave)) || begins_round;
     // Whether something is loaded is known late, and so is what the memory gives. What is loaded,
     // if anything, is known early. A branch's target is issued in the cycle in which it is there,
-    // or waits for the transmitter: it is held then.
-    // Behind the program's end something may be loaded that is not issued.
+    // or waits for the transmitter: it is held then. Behind the program's end something may be
+    // loaded that is not issued.
     wire held_moves = held_row[`NC_ROW_HALT] || held_row[`NC_ROW_NOP] || held_row[`NC_ROW_SLAVE]
         || (held_row[`NC_ROW_MASTER] && may_send);
     wire loads = took || (state == WAITING && waited) || (may_issue && held_moves);

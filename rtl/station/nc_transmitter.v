@@ -24,8 +24,8 @@ module nc_transmitter (
     output wire [8:0]  word_index,
     input  wire [31:0] word,
 
-    // Best effort: the octet of an index is there two cycles later. In `idle_cycles` from now on
-    // no instruction is issued.
+    // Best effort: the octet of an index is there two cycles later. While the program halts no
+    // instruction is issued for `halted_cycles` from now on, and none while it is stopped.
     input  wire        best_there,
     input  wire [10:0] best_length,
     input  wire [7:0]  best_octet,
