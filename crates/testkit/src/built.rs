@@ -48,8 +48,20 @@ pub fn home() -> &'static Path {
     })
 }
 
+/// Thousands of sections of the library as one each: to link those takes half of the time.
+const SECTIONS: &str = "SECTIONS {
+  .text : { *(.text .text.*) }
+  .rodata : { *(.rodata .rodata.*) }
+  .data.rel.ro : { *(.data.rel.ro .data.rel.ro.*) }
+  .data : { *(.data .data.*) }
+  .bss : { *(.bss .bss.*) }
+  .gcc_except_table : { *(.gcc_except_table .gcc_except_table.*) }
+  .tdata : { *(.tdata .tdata.*) }
+  .tbss : { *(.tbss .tbss.*) }
+}";
+
 /// What programs need of [`library`] as one object, without the standard library's debug
-/// information. It is linked in a fifth of the time, and tests link some thousand programs.
+/// information. It is linked in a tenth of the time, and tests link some thousand programs.
 pub fn object() -> &'static Path {
     static OBJECT: OnceLock<PathBuf> = OnceLock::new();
     OBJECT.get_or_init(|| {
@@ -64,7 +76,10 @@ pub fn object() -> &'static Path {
             let functions = symbols.lines().filter_map(|line| line.split(" T ").nth(1));
             let mut link = Command::new("ld");
             link.args(["-r", "--gc-sections"]).args(functions.flat_map(|name| ["-u", name]));
-            done(link.arg("-o").arg(&new).arg(&library));
+            let script = new.with_extension("sections");
+            std::fs::write(&script, SECTIONS).expect("a linker script");
+            done(link.arg("-T").arg(&script).arg("-o").arg(&new).arg(&library));
+            std::fs::remove_file(&script).expect("the linker script is there");
             let sections = ["--strip-debug", "-R", ".llvmbc", "-R", ".llvmcmd"];
             done(Command::new("strip").args(sections).arg(&new));
             std::fs::rename(new, &object).expect("the object in its place");

@@ -537,11 +537,7 @@ impl<'a> Fixpoint<'a> {
         match &self.writers[channel][..] {
             [(_, messages)] => {
                 let mut known = Known::default();
-                for capture in messages.captures(number.lo) {
-                    known.or(capture);
-                }
-                let rest = number.hi.map_or(number.lo..=number.lo, |hi| number.lo..=hi);
-                for capture in rest.skip(1).flat_map(|n| messages.captures(n)) {
+                for capture in messages.captures(number.lo, number.hi.unwrap_or(number.lo)) {
                     known.or(capture);
                 }
                 if let (None, Some(at)) = (number.hi, &mut known.at) {

@@ -19,8 +19,8 @@ pub(super) struct Capture {
 /// The messages of one writer to one channel.
 #[derive(Debug, Default)]
 pub(super) struct WriterMessages {
-    /// By number: what may have made it.
-    numbered: Vec<Vec<Capture>>,
+    /// By number: what may have made it, with the first number that it may have made.
+    numbered: Vec<Vec<(u32, Capture)>>,
     /// What may have made any message from a number on.
     open: Vec<(u32, Capture)>,
     /// All of them.
@@ -37,7 +37,7 @@ impl WriterMessages {
                     self.numbered.resize(hi as usize + 1, Vec::new());
                 }
                 for made in &mut self.numbered[number.lo as usize..=hi as usize] {
-                    made.push(capture);
+                    made.push((number.lo, capture));
                 }
             }
             _ => self.open.push((number.lo, capture)),
@@ -49,11 +49,15 @@ impl WriterMessages {
         self.numbered.len()
     }
 
-    /// What may have made a message.
-    pub(super) fn captures(&self, number: u32) -> impl Iterator<Item = &Capture> {
-        let numbered = self.numbered.get(number as usize).into_iter().flatten();
-        let open = self.open.iter().filter(move |(from, _)| *from <= number);
-        numbered.chain(open.map(|(_, capture)| capture))
+    /// What may have made one of the messages with these numbers, each once.
+    pub(super) fn captures(&self, lo: u32, hi: u32) -> impl Iterator<Item = &Capture> {
+        (lo..=hi).flat_map(move |number| {
+            let numbered = self.numbered.get(number as usize).into_iter().flatten();
+            let all = numbered.chain(&self.open);
+            // What may have made the one before, too, has been there.
+            let is_new = move |from: u32| from == number || number == lo && from < lo;
+            all.filter(move |(from, _)| is_new(*from)).map(|(_, capture)| capture)
+        })
     }
 }
 
