@@ -325,7 +325,13 @@ fn wake_ups_are_in(read: &BTreeMap<Name, Read>, context: &str) {
         let waited = || read.values().filter(|own| own.waited && own.way == way);
         let without = waited().filter(|own| own.receipt == own.arrived).count();
         let all = waited().count();
-        assert!(4 * without <= all + 4, "{context}: {way} leaves out {without} of {all} wake-ups");
+        let times =
+            || waited().map(|own| (own.arrived, own.receipt - own.arrived)).collect::<Vec<_>>();
+        assert!(
+            4 * without <= all + 4,
+            "{context}: {way} leaves out {without} of {all} wake-ups, arrival and wake-up: {:?}",
+            times()
+        );
     }
 }
 
