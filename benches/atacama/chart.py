@@ -124,6 +124,7 @@ def robustness(data: list[dict]) -> str:
                             "Mbit/s of each of the two streams", "µs" if not column else "")
         parts.append(text(panel.left + 60, 24, f"policy {policy}"))
         for name, colour in (("real-time", BLUE), ("reference", ORANGE)):
+            told = []
             for point in points:
                 of = point[name]
                 if not of["received"]:
@@ -136,7 +137,10 @@ def robustness(data: list[dict]) -> str:
                 parts.append(f'<circle cx="{x:.1f}" cy="{mean:.1f}" r="3" fill="{colour}"/>')
                 lost = 100 * (1 - of["received"] / of["sent"])
                 if lost:
-                    parts.append(text(x, high - 6, f"{lost:.1f}&#8239;%", colour, "middle"))
+                    # Above those beside it that it would be written over.
+                    near = [y for at, y in told if x - at < 36 and abs(y - high) < 36]
+                    told.append((x, min([high - 6] + [y - 13 for y in near])))
+                    parts.append(text(x, told[-1][1], f"{lost:.1f}&#8239;%", colour, "middle"))
     frames = min(point["real-time"]["sent"] for point in data)
     parts.append(text(60, 375, f"Latency through three switches, least, mean, greatest of {frames:,} "
                                "frames each: real time", BLUE))

@@ -52,9 +52,10 @@ def measure(name: str, chosen: argparse.Namespace) -> list | dict:
 
 
 def hardware() -> list:
-    """The last result of `robustness`."""
+    """The last result of `robustness`, of policies that the engine has."""
     data = RESULTS / "robustness.json"
-    return json.loads(data.read_text(encoding="utf-8")) if data.exists() else []
+    rows = json.loads(data.read_text(encoding="utf-8")) if data.exists() else []
+    return [row for row in rows if row["policy"] in model.DEDICATED]
 
 
 def as_lines(found: object) -> str:
