@@ -131,6 +131,12 @@ fn memory(channel: &str) -> Vec<u8> {
     octets
 }
 
+/// Whether a process has files open: it is neither gone nor only waited for.
+fn has_files(pid: i32) -> bool {
+    let open = Path::new("/proc").join(pid.to_string()).join("fd").read_dir();
+    open.is_ok_and(|open| open.count() > 0)
+}
+
 /// A tune without confirmation, and one that the superuser does; what came of it. `meanwhile` is
 /// called with the process that undoes.
 fn story(meanwhile: &dyn Fn(&Machine, &[i32])) -> Vec<String> {
@@ -144,8 +150,10 @@ fn story(meanwhile: &dyn Fn(&Machine, &[i32])) -> Vec<String> {
     let within = Span::from_s(3);
     let started = MonoTime::now();
     tell("apply", text(&machine.tune(&apply(&["--confirm-within", "3s"]), 0).stderr));
-    meanwhile(&machine, &[machine.guard()]);
-    while machine.is_tuned() {
+    let guard = machine.guard();
+    meanwhile(&machine, &[guard]);
+    // Until it ends, it is at work, and no other tune may be.
+    while machine.is_tuned() || has_files(guard) {
         pause(LOOK_AGAIN);
     }
     assert!(MonoTime::now() - started >= within, "not before its time");
