@@ -61,7 +61,7 @@ const SECTIONS: &str = "SECTIONS {
 }";
 
 /// What programs need of [`library`] as one object, without the standard library's debug
-/// information. It is linked in a tenth of the time, and tests link some thousand programs.
+/// information. It is linked in an eighth of the time, and tests link some thousand programs.
 pub fn object() -> &'static Path {
     static OBJECT: OnceLock<PathBuf> = OnceLock::new();
     OBJECT.get_or_init(|| {
