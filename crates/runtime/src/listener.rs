@@ -470,7 +470,8 @@ mod tests {
         let mut total = 0;
         for start in 0..10i64 {
             let begins = start * 60_000_000_000;
-            let mut talker = Talker::of_instance(parameters(), start as u8 + 1);
+            // Pairs have the same instance, as happens once in 255 times.
+            let mut talker = Talker::of_instance(parameters(), start as u8 / 2 + 1);
             let frames = sent(&mut talker, (0..37).map(|k| begins + k * 20_000_000), false);
             // The second of each start is lost, and the first of every other.
             let heard = |k: usize| k != 1 && (k != 0 || start % 2 == 0);

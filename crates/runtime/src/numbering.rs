@@ -157,11 +157,11 @@ impl Numbering {
                         let known_start = message.identity.instance != 0;
                         match self.missing(missing, (message.modulus, known_start), elapsed) {
                             Some(missing) => (sequence + 1 + missing, missing),
-                            None => (number, 0),
+                            // Two starts in a row may have the same instance by chance.
+                            None => (number, self.since_start(number, elapsed)),
                         }
                     }
-                    // It began to count after the last message of the start before.
-                    Relation::Restarted if number < self.most(elapsed) => (number, number),
+                    Relation::Restarted => (number, self.since_start(number, elapsed)),
                     _ => (number, 0),
                 }
             }
@@ -173,6 +173,12 @@ impl Numbering {
         self.sign = [message.capture, message.heard];
         self.last = Some((message, sequence));
         (sequence, u32::try_from(gap).unwrap_or(u32::MAX))
+    }
+
+    /// How many messages are missing before the first that comes of a start, which began to count
+    /// after the last message of the start before.
+    fn since_start(&self, number: u64, elapsed: Span) -> u64 {
+        if number < self.most(elapsed) { number } else { 0 }
     }
 
     /// The most messages that the declared rate allows in `elapsed` after one.
