@@ -26,6 +26,7 @@ mod sent_stamp;
 mod service_socket;
 mod socket;
 pub mod srp;
+mod stamping;
 mod station;
 mod synchronisation;
 mod table;
@@ -48,6 +49,7 @@ pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
 pub use service_socket::{ServiceConnection, ServiceSocket};
+pub use stamping::begin_stamping;
 pub use station::{
     ChannelCounters, InterfaceStation, ServedEndpoint, SlotErrors, StationDeliveries,
     StationDelivery, StationDoor, StationEndpoint, StationEndpointError, StationService,

@@ -1,6 +1,6 @@
 //! What the sockets of several transports do alike.
 
-use crate::interface::{Interface, InterfaceOptions, LOOK_AGAIN, Stamp, launch, option};
+use crate::interface::{Interface, InterfaceOptions, LOOK_AGAIN, Stamp, launch, option, stamping};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -51,6 +51,7 @@ pub(super) fn listen(socket: &OwnedFd, options: &InterfaceOptions) -> io::Result
             | libc::SOF_TIMESTAMPING_RX_HARDWARE
             | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
         option::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &wanted)?;
+        stamping::keep();
     }
     // More than the default, where the system lets us: memory is taken for what waits only.
     let _ = option::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER_OCTETS)

@@ -7,7 +7,7 @@
 use crate::netns::{self, NetnsError};
 use onbeat::clock::MonoTime;
 use onbeat::coordinator::protocol::Attachment;
-use onbeat::interface::{Interface, InterfaceOptions, NetworkClock, TransportKind};
+use onbeat::interface::{Interface, InterfaceOptions, NetworkClock, TransportKind, begin_stamping};
 use onbeat_model::record;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
@@ -90,7 +90,10 @@ impl Carrier {
         match &kind {
             NetworkKind::Emulated => {}
             NetworkKind::Namespaces { .. } => {
-                namespaces = Some(netns::KernelNetwork::build(system)?)
+                namespaces = Some(netns::KernelNetwork::build(system)?);
+                // Or what comes first would have come when it was read. Not longer: the kernel may
+                // do it and the machine not tell.
+                begin_stamping(Span::from_s(1));
             }
             NetworkKind::Interface { name, epoch_ns, .. } => {
                 let interface = Interface::named(name)
