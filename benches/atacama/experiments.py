@@ -234,24 +234,31 @@ def spread(frames: int, seeds: int) -> list[dict]:
 # --- robustness -----------------------------------------------------------------------------------
 
 
+def figure_4_devices(policy: str, octets: int) -> Network:
+    """A generator, three switches, an analyser; a load at the first two switches. The oscillators
+    are those of the length of frames."""
+    network = Network(seed=octets, oscillators=True)
+    chain(network, SWITCHES, POLICIES[policy])
+    network.link(network.device("injector", "generator"), 0, "s0", 0)
+    network.link("s2", 3, network.device("injector", "analyser"), 0)
+    for at in range(2):
+        network.link(network.device("injector", f"load{at}"), 0, f"s{at}", 1)
+    return network
+
+
 def figure_4_point(policy: str, octets: int, frames: int) -> dict:
     """Two streams of such frames, 100 us apart, through three switches; two ports that broadcast
     470 Mbit/s each."""
-    network = Network(seed=octets, oscillators=True)
-    chain(network, SWITCHES, POLICIES[policy])
-    source = network.device("injector", "generator")
-    network.link(source, 0, "s0", 0)
-    network.link("s2", 3, network.device("injector", "analyser"), 0)
+    network = figure_4_devices(policy, octets)
+    source = "generator"
     interval = (12_500 + octets + 8) * 1000
     network.stream(source, "real-time", type="rt", length=octets, start=START, count=frames,
                    interval_millicycles=interval, source=0x020000000001)
     network.stream(source, "reference", length=octets, start=START + 6_250, count=frames,
                    interval_millicycles=interval, source=0x020000000001)
     for at in range(2):
-        name = network.device("injector", f"load{at}")
-        network.link(name, 0, f"s{at}", 1)
         # Drawn delays, so that the streams do not stay in step.
-        network.stream(name, "load", length=1000, source=0x020000000100 + at, jitter=1_000,
+        network.stream(f"load{at}", "load", length=1000, source=0x020000000100 + at, jitter=1_000,
                        interval_millicycles=interval_millicycles(470, 1000))
     read_counters(network, SWITCHES)
     network.lines.append("bin_fs 100000000")

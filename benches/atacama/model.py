@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from common import TARGET, say
+from experiments import START, SWITCHES, figure_4_devices
 
 ONBEAT = Path(os.environ.get("ONBEAT", TARGET / "release" / "onbeat"))
+HOSTS = ("generator", "analyser", "load0", "load1")
 # How bridges handle what is in the way of real time.
 DEDICATED = ("retry", "drop", "finish")
 TSN = ("strict priority", "preemption", "gates")
@@ -24,7 +26,6 @@ LINK = 46 * CYCLE
 # The hardware's: docs/description.md.
 FORWARDING = 136
 RING = (256, 16_384)
-SWITCHES = 3
 # Issue of `create` in cycle 2 of the first interval, and 8 cycles to the first octet.
 FIRST = 10 * CYCLE
 # 470 Mbit/s of 1,000 octets, with drawn delays.
@@ -50,13 +51,21 @@ def gates(octets: int, number: int) -> str:
             f"    {{ open = [0, 1, 2, 3, 4, 5, 6], interval_ns = {rest} }},\n] }}]\n")
 
 
-def description(kind: str, octets: int, seed: int) -> str:
+def drifts(octets: int, *, like: bool) -> dict[str, int]:
+    """In ppb, of each host: drawn, or those that the hardware has had. Which frames of the load
+    meet real time is a matter of parts per million where one interval is nearly a multiple of the
+    other, as at 258 octets."""
+    if like:
+        ppm = figure_4_devices("retry", octets).ppm
+        return {name: round(-1000 * ppm[name]) for name in HOSTS}
+    oscillators = random.Random(octets)
+    return {name: oscillators.randint(-PPB, PPB) for name in HOSTS}
+
+
+def description(kind: str, octets: int, seed: int, *, like: bool) -> str:
     """Three bridges in a row, a generator before and an analyser behind, loads at the first two."""
     lines = [f'format = 1\nname = "figure-4"\n[run]\nduration_s = 1\nseed = {seed}\n']
-    hosts = ("generator", "analyser", "load0", "load1")
-    oscillators = random.Random(octets)
-    for name in hosts:
-        drift = oscillators.randint(-PPB, PPB)
+    for name, drift in drifts(octets, like=like).items():
         # Those whose gates have to fit each other share a time.
         if kind == "gates" and name in ("generator", "analyser"):
             drift = 0
@@ -80,10 +89,13 @@ def description(kind: str, octets: int, seed: int) -> str:
         if kind == "gates":
             lines.append(f'[[port]]\nname = "s{at}.on"\n{gates(octets, at)}')
     interval = interval_cycles(octets) * CYCLE
+    # There, loads begin before the two streams.
+    phase = -START * CYCLE % LOAD_INTERVAL if like else 0
     streams = [
         ("reference", "generator", octets, f"interval_ns = {interval}\nphase_ns = {6_250 * CYCLE}"),
         *((f"load{at}", f"load{at}", 1000,
-           f"interval_ns = {LOAD_INTERVAL}\njitter_ns = {LOAD_JITTER}") for at in range(2)),
+           f"interval_ns = {LOAD_INTERVAL}\njitter_ns = {LOAD_JITTER}\nphase_ns = {phase}")
+          for at in range(2)),
     ]
     for name, talker, length, source in streams:
         lines.append(f'[[stream]]\nname = "{name}"\ntalker = "{talker}"\nlisteners = ["analyser"]\n'
@@ -107,7 +119,8 @@ def point(kind: str, octets: int, frames: int, seed: int, *, like: bool = False)
     """So many frames of each of both streams. Latencies are from first octet to first octet."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        (place / "system.toml").write_text(description(kind, octets, seed), encoding="utf-8")
+        text = description(kind, octets, seed, like=like)
+        (place / "system.toml").write_text(text, encoding="utf-8")
         for station, text in programs(octets).items():
             (place / f"{station}.nc").write_text(text, encoding="utf-8")
         duration = frames * interval_cycles(octets) * CYCLE

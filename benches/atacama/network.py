@@ -37,6 +37,8 @@ class Network:
     oscillators: bool = False
     variant: str = "native"
     lines: list[str] = field(default_factory=list)
+    # By how much the period of each device with an oscillator is longer.
+    ppm: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -47,8 +49,8 @@ class Network:
     def device(self, kind: str, name: str) -> str:
         clock = ""
         if self.oscillators:
-            offset = self.random.uniform(-PPM, PPM)
-            period = round(CYCLE_FS * (1 + offset / 1e6))
+            self.ppm[name] = self.random.uniform(-PPM, PPM)
+            period = round(CYCLE_FS * (1 + self.ppm[name] / 1e6))
             clock = f" period_fs={period} phase_fs={self.random.randrange(CYCLE_FS)}"
         self.lines.append(f"{kind} {name}{clock}")
         return name
