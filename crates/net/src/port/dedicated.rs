@@ -27,7 +27,7 @@ pub(super) struct DedicatedPort {
     is_after_direct: bool,
     /// What best effort that waits takes of the memory.
     waiting: Octets,
-    /// What the last of it takes that has begun, until its last octet is out.
+    /// What the last of it takes that has begun, until an octet after its last one is out.
     leaving: (Octets, NetTime),
     pub(super) observed: DedicatedObserved,
 }
@@ -88,7 +88,7 @@ impl DedicatedPort {
     /// What the memory holds at an instant, and whether a frame of it is in transmission.
     pub(super) fn held(&self, now: NetTime) -> (Octets, bool) {
         match self.leaving {
-            (octets, until) if now < until => (self.waiting + octets, true),
+            (octets, until) if octets.get() > 0 && now <= until => (self.waiting + octets, true),
             _ => (self.waiting, false),
         }
     }
@@ -100,7 +100,7 @@ impl DedicatedPort {
         }
     }
 
-    /// Best effort starts. Its place is free when its last octet is out.
+    /// Best effort starts, and its last octet is out at `until`. Its place is free an octet later.
     pub(super) fn leave(&mut self, octets: Octets, until: NetTime) {
         let octets = DedicatedPath::in_words(octets);
         self.waiting = Octets::new(self.waiting.get() - octets.get());
@@ -113,15 +113,15 @@ impl DedicatedPort {
         self.is_aborted = false;
     }
 
-    /// The frame in transmission is aborted, and lost or not.
-    fn abort(&mut self, now: NetTime) -> bool {
-        let (octets, _) = std::mem::replace(&mut self.leaving, (Octets::new(0), now));
+    /// The frame in transmission is aborted, with an octet that is out at `until`, and lost or not.
+    fn abort(&mut self, until: NetTime) -> bool {
         self.observed.aborts += 1;
         let is_lost = self.policy == BestEffortPolicy::Drop;
         if is_lost {
             self.observed.lost += 1;
+            self.leaving.1 = until;
         } else {
-            self.waiting = self.waiting + octets;
+            self.waiting = self.waiting + std::mem::replace(&mut self.leaving.0, Octets::new(0));
         }
         self.is_aborted = !is_lost;
         is_lost
@@ -160,6 +160,7 @@ impl EgressPort {
         self.finish_at = NetTime::MAX;
         // The octet that goes out, or the next one, is the one that aborts.
         let octets = Octets::new(fragment.whole_octets(now, self.rate)) + DedicatedPath::ABORT;
+        let until = fragment.start + time_for(self.rate, octets);
         let free_at = fragment.start + time_for(self.rate, octets + frame::GAP);
         self.busy = self.busy - (self.free_at - free_at);
         self.free_at = free_at;
@@ -167,7 +168,7 @@ impl EgressPort {
         let place = &mut self.queues[rest.queue as usize];
         place.seen.sent -= 1;
         place.seen.sent_octets -= u64::from(rest.octets);
-        if dedicated.abort(now) {
+        if dedicated.abort(until) {
             return Some(rest.frame);
         }
         buffer.take(rest.frame.octets);
@@ -323,6 +324,43 @@ impl EgressPort {
         match &mut self.fabric {
             Some(fabric) => fabric.enter(at, Octets::new(frame.octets.into())),
             None => at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the switch in Verilog does it: what ends in the cycle in which another frame asks for
+    /// room has not given its own back.
+    #[test]
+    fn a_place_is_free_an_octet_after_the_last_one_is_out_or_the_one_that_aborts() {
+        let at = |ns| NetTime::ZERO + Span::from_ns(ns);
+        for policy in [BestEffortPolicy::Retry, BestEffortPolicy::Drop, BestEffortPolicy::Finish] {
+            let mut port = DedicatedPort {
+                policy,
+                announced: VecDeque::new(),
+                is_aborted: false,
+                is_after_direct: false,
+                waiting: Octets::new(0),
+                leaving: (Octets::new(0), NetTime::ZERO),
+                observed: DedicatedObserved::default(),
+            };
+            assert_eq!(port.held(at(0)), (Octets::new(0), false));
+            port.take(BEST_EFFORT_QUEUE as u8, Octets::new(101));
+            port.take(BEST_EFFORT_QUEUE as u8, Octets::new(64));
+            port.leave(Octets::new(101), at(800));
+            assert_eq!(port.held(at(800)), (Octets::new(104 + 64), true));
+            assert_eq!(port.held(at(808)), (Octets::new(64), false));
+            if policy == BestEffortPolicy::Finish {
+                continue;
+            }
+            let is_lost = port.abort(at(400));
+            assert_eq!(is_lost, policy == BestEffortPolicy::Drop);
+            assert_eq!(port.held(at(400)), (Octets::new(104 + 64), is_lost));
+            let kept = if is_lost { 64 } else { 104 + 64 };
+            assert_eq!(port.held(at(408)), (Octets::new(kept), false));
         }
     }
 }

@@ -71,6 +71,9 @@ impl Case {
         if dice.percent(12) {
             return Self::at_warnings(seed, policy, &mut dice);
         }
+        if dice.percent(10) {
+            return Self::full_ring(seed, (policy, variant), &mut dice);
+        }
         // A switch with one link would get what is for all, and has nobody behind it.
         let (switches, links) = loop {
             let (switches, links) = topology(&mut dice);
@@ -108,6 +111,32 @@ impl Case {
         }
         let links = (0..3).map(|host| [host, 3]).collect();
         Self { seed, policy, variant: VARIANTS.len() - 1, switches: 1, links, sent }
+    }
+
+    /// One switch, three hosts that send as fast as they may to a fourth one: from the middle on its
+    /// ring is full, so frames come just when another one has left, or is aborted.
+    fn full_ring(seed: u64, (policy, variant): (BestEffortPolicy, usize), dice: &mut Dice) -> Self {
+        let (least, to) = (150 + dice.below(300), 3);
+        let mut sent = vec![Vec::new(); 4];
+        for (host, of_host) in sent[..to].iter_mut().enumerate() {
+            let mut at = BEGIN + dice.below(100);
+            let mut station = BEGIN + WINDOW / 2;
+            while at < BEGIN + WINDOW {
+                let is_station = host == 0 && at > station;
+                let kind = match is_station {
+                    true => Kind::Station(words(dice).min(20)),
+                    false => Kind::BestEffort((least + dice.below(200)) as u32, Some(to)),
+                };
+                if is_station {
+                    station = at + 500 + dice.below(300);
+                }
+                let one = Sent { at, kind };
+                at = one.over() + dice.below(3);
+                of_host.push(one);
+            }
+        }
+        let links = (0..4).map(|host| [host, 4]).collect();
+        Self { seed, policy, variant, switches: 1, links, sent }
     }
 
     pub(super) fn hosts(&self) -> usize {
