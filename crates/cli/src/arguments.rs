@@ -202,6 +202,15 @@ What a description cannot say is a warning (docs/import.md).")]
     /// Rebuilds the report of the last run
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),
+    /// Joins the parts of a run that several machines recorded, and reports them as one run
+    #[command(after_help = "Example:
+  onbeat run cell --host arm --interface eth0 --start 2026-12-01T08:00:00Z --out arm
+  onbeat run cell --host planner --interface eth0 --start 2026-12-01T08:00:00Z --out planner
+  onbeat join cell arm planner
+
+The first two are commands of two machines, whose outputs are then copied to one (docs/engines.md).
+Exits as `onbeat run` does.")]
+    Join(JoinArguments),
     /// Shows the counters of all channel endpoints of running programs
     #[command(after_help = "Examples:
   onbeat stat
@@ -610,6 +619,31 @@ pub(crate) struct ReportArguments {
     /// Reports an interrupted run from its recording
     #[arg(long)]
     pub(crate) recovered: bool,
+    /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
+    /// may name files elsewhere
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Prints JSON for machines (docs/results.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JoinArguments {
+    /// Description, or directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// Output directories of `onbeat run --host H --interface I`, one of each machine
+    #[arg(value_name = "PART", required = true)]
+    pub(crate) parts: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArguments,
+    /// Output directory [default: `joined` beside the description]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) out: Option<PathBuf>,
+    /// Syncs output to disk before it gets its name: a crash or power failure leaves no partial
+    /// output
+    #[arg(long)]
+    pub(crate) sync: bool,
     /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
     /// may name files elsewhere
     #[arg(long)]

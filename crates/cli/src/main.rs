@@ -15,6 +15,7 @@ mod doctor;
 mod exit;
 mod import;
 mod input;
+mod join;
 mod lf;
 #[cfg(test)]
 mod manual;
@@ -63,6 +64,7 @@ fn main() -> std::process::ExitCode {
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Report(report) => run::report(report),
+        Verb::Join(parts) => join::join(parts),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what } => measure::measure(what),
         Verb::Compare(arguments) => compare::compare(arguments),

@@ -132,40 +132,54 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         true => recording::recovered(&target)?,
         false => recorded(&target)?,
     };
-    let mut runs = Vec::new();
-    for log in logs {
-        let mut system = source.system.clone();
-        let reservation = match log.reservations {
-            Some(_) => ReservationMode::Srp,
-            None => ReservationMode::Plan,
-        };
-        let backend = match log.stations {
-            Some(_) => Backend::NetworkCode,
-            None => Backend::Bridges,
-        };
-        let described = system.scenarios.iter().find(|scenario| scenario.name == log.scenario);
-        let slot_error = described.map_or(system.run, |scenario| scenario.run).slot_error;
-        let duration = log.duration;
-        system.run = RunSettings { duration, reservation, backend, slot_error, ..system.run };
-        if log.network != Carrier::Emulated {
-            system.run = chosen::with_slot_errors(system.run);
-        }
-        let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
-        runs.push(measured(plan, &system, log)?);
-    }
-    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
-    let results = write(&source.system, &runs, output)?;
+    let runs =
+        logs.into_iter().map(|log| evaluated(&source, log)).collect::<Result<Vec<_>, _>>()?;
+    let exit = finish(&source, &runs, (&target, arguments.sync), arguments.json)?;
     if arguments.recovered {
         // The output has it now.
         let _ = std::fs::remove_file(recording::place(&target));
     }
-    show(&source.system, &results, &target, arguments.json);
+    Ok(exit)
+}
+
+/// A run that was recorded, planned and measured again.
+pub(crate) fn evaluated(source: &Source, log: RunLog) -> anyhow::Result<Measured> {
+    let mut system = source.system.clone();
+    let reservation = match log.reservations {
+        Some(_) => ReservationMode::Srp,
+        None => ReservationMode::Plan,
+    };
+    let backend = match log.stations {
+        Some(_) => Backend::NetworkCode,
+        None => Backend::Bridges,
+    };
+    let described = system.scenarios.iter().find(|scenario| scenario.name == log.scenario);
+    let slot_error = described.map_or(system.run, |scenario| scenario.run).slot_error;
+    let duration = log.duration;
+    system.run = RunSettings { duration, reservation, backend, slot_error, ..system.run };
+    if log.network != Carrier::Emulated {
+        system.run = chosen::with_slot_errors(system.run);
+    }
+    let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
+    measured(plan, &system, log)
+}
+
+/// Writes the output of runs that were recorded, and shows it.
+pub(crate) fn finish(
+    source: &Source,
+    runs: &[Measured],
+    (target, sync): (&Path, bool),
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let output = Output::begin(target, Kind::Run, &mut reaper)?.durable(sync);
+    let results = write(&source.system, runs, output)?;
+    show(&source.system, &results, target, json);
     Ok(exit_of(&results, false))
 }
 
 /// The records of all runs of an output.
-fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
+pub(crate) fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
     let path = target.join(RESULTS);
     if !path.exists() {
         let cut_off = match recording::place(target).exists() {
@@ -360,7 +374,7 @@ fn progress_bar(scenario: &str, settings: RunSettings) -> ProgressBar {
 }
 
 /// A run with its plan, its records and its figures.
-type Measured = (Plan, RunLog, RunResult);
+pub(crate) type Measured = (Plan, RunLog, RunResult);
 
 fn measured(plan: Plan, system: &System, log: RunLog) -> anyhow::Result<Measured> {
     let result = onbeat_measure::analyse(system, &plan, &log)

@@ -307,6 +307,59 @@ fn two_parts_of_a_run_on_interfaces_start_together_and_know_their_own_side() {
     assert!(written.starts_with(&read), "{written:?} {read:?}");
     let since = (heard - Span::from_ns(epoch)).as_ns().to_string();
     assert!(written.contains(&since), "{since} is none of {written:?}");
+    joined(&system, talker, listener);
+}
+
+/// The two parts as one run: what each end recorded, and the messages of both.
+fn joined(system: &TestSystem, talker: &Value, listener: &Value) {
+    let output = run(&["join", ".", "a", "b", "--json"], system.path(), 0);
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let c = channel(&results, "c");
+    assert_eq!((&c["sent"], &c["received"]), (&talker["sent"], &listener["received"]));
+    assert_eq!(number(c, "lost"), number(c, "sent") - number(c, "received"));
+    assert_eq!((&c["latency_ns"], &c["late"]), (&listener["latency_ns"], &listener["late"]));
+    assert_eq!(c["verdict"], "no promise");
+    let run_of = &results["runs"][0];
+    assert_eq!(run_of["network"]["kind"], "interfaces");
+    assert_eq!(run_of["network"]["parts"].as_array().map(Vec::len), Some(2));
+    // Both ends read one clock, and no message comes before it was written.
+    let apart = &run_of["clock_differences"][0];
+    assert_eq!((&apart["host"], &apart["other"]), (&"a".into(), &"b".into()));
+    assert_eq!(number(apart, "greatest_ns"), number(c, "latency_ns.min"));
+    assert_eq!(apart["least_ns"], Value::Null);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("clocks, as messages show: b at most "), "{said}");
+    let both = messages(&system.path().join("joined"));
+    let ends = |message: &Vec<String>| !message[3].is_empty() && !message[6].is_empty();
+    assert_eq!(both.iter().filter(|m| ends(m)).count() as i64, number(c, "received"));
+    assert_eq!(both.len() as i64, number(c, "sent"));
+    let page = std::fs::read_to_string(system.path().join("joined/report.html")).expect("a page");
+    assert!(page.contains("parts of a, b"), "the page says whose parts it is of");
+    // The report of it is made again from its records.
+    let again = results_of(&["report", ".", "--out", "joined", "--json"], system);
+    assert_eq!(again, results);
+    refused_parts(system);
+}
+
+fn results_of(arguments: &[&str], system: &TestSystem) -> Value {
+    serde_json::from_slice(&run(arguments, system.path(), 0).stdout).expect("JSON")
+}
+
+fn refused_parts(system: &TestSystem) {
+    run(&["run", ".", "--duration", "10ms", "--out", "emulated"], system.path(), 0);
+    for (parts, code, wanted) in [
+        (&["a", "a"][..], 2, "a: it is of host a, and so is a part before it"),
+        (&["a", "emulated"], 2, "emulated: its run was not over the interface of a host"),
+        (&["a", "nowhere"], 5, "nowhere/results.json: there is no run yet"),
+        (&["a", "b", "--out", "b"], 2, "b: a part is not written over"),
+    ] {
+        let output = run(&[&["join", "."], parts].concat(), system.path(), code);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains(wanted), "{said}");
+    }
+    let output = run(&["join", ".", "b", "--out", "half"], system.path(), 0);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("no part is of a: what their ends did is not known"), "{said}");
 }
 
 #[test]

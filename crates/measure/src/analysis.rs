@@ -3,6 +3,7 @@
 use crate::chains;
 use crate::clocks;
 use crate::join::{self, Joined, JoinedListener, Message};
+use crate::parts;
 use crate::records::record_hash;
 use crate::reservations;
 use crate::result::{
@@ -80,6 +81,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         channels,
         chains,
         clocks: clocks::results(system, &log.clocks),
+        clock_differences: parts::clock_differences(system, log, &joined),
         tcp: tcp::results(system, log),
         reservations: log.reservations.as_ref().map(|seen| reservations::results(system, seen)),
         stations: log.stations.as_ref().map(|seen| stations::results(system, seen)),

@@ -285,11 +285,13 @@ pub fn ends_fit(system: &System, log: &RunLog) -> bool {
         let talker = std::iter::once((id, Role::Talker, channel.talker));
         talker.chain(channel.listeners.iter().map(move |host| (id, Role::Listener, *host)))
     });
-    let host_fits = match log.network {
-        Carrier::Interface { host, .. } => host.index() < system.nodes.len(),
+    let hosts_fit = match &log.network {
+        Carrier::Interfaces { parts, .. } => {
+            parts.iter().all(|part| part.host.index() < system.nodes.len())
+        }
         Carrier::Emulated | Carrier::Namespaces { .. } => true,
     };
-    host_fits && expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
+    hosts_fit && expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
 }
 
 /// Whether a clock is one of a system's nodes, and has the time of others.

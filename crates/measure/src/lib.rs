@@ -2,6 +2,7 @@
 //! `onbeat-report` shows it to people.
 //!
 //! ```text
+//! RunLog of each host ─ merge ─→ RunLog
 //! RunLog ─┬─ records::encode ─→ bytes        (and back: records::decode)
 //!         └─ analyse ─→ RunResult ─→ Results ─→ JSON, docs/results.md
 //! Observed ─→ simulation::Results ─→ JSON
@@ -20,6 +21,7 @@ pub mod contract;
 pub mod federation;
 pub mod join;
 pub mod measurement;
+mod parts;
 pub mod records;
 mod reservations;
 mod result;
@@ -33,10 +35,11 @@ mod verdict;
 
 pub use analysis::{Mismatch, analyse};
 pub use clocks::{ClockErrors, ClockResult};
+pub use parts::{ClockDifference, NotOneRun, merge};
 pub use reservations::{ListenerReservationResult, ReservationResult, ReservationsResult};
 pub use result::{
-    ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, RelativeBasis,
-    Results, RunResult, VERSION, Verdict, WakeupErrors, schema,
+    ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, PartResult,
+    RelativeBasis, Results, RunResult, VERSION, Verdict, WakeupErrors, schema,
 };
 pub use stations::{StationResult, StationsResult};
 pub use statistics::{Signed, Statistics};

@@ -7,7 +7,9 @@
 //!    protected (u8: 0, 1)
 //! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
 //!    3 udp6); 2 an interface, then the transport, the host (u32), the interface's name (text), and
-//!    what the network clock read at the run's zero (i64 ns)
+//!    what the network clock read at the run's zero (i64 ns); 3 interfaces of several hosts, whose
+//!    parts were joined: how many (u32), transport, host and name of each, and the same of the
+//!    clock
 //! 4. ending: u8: 0 complete; 1 early, then when (i64 ns) and why (text)
 //! 5. lag: u8: 0 none; 1, then by how much at most (i64 ns)
 //! 6. ends: how many (u32); each: channel (u32), role (u8: 0 talker, 1 listener), node (u32),
@@ -57,7 +59,9 @@ mod recorded_stations;
 mod recorded_tcp;
 
 use onbeat_model::name::is_name;
-use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
+use onbeat_model::record::{
+    Carrier, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
+};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
@@ -83,6 +87,8 @@ const TRANSPORTS: [TransportKind; 4] =
 /// rest of the file cannot hold is believed.
 const END_MIN: usize = 4 + 1 + 4 + 8 + 8 + 8;
 const SAMPLE: usize = 4 + 8 + 8 + 8;
+/// The fewest octets of a host's interface.
+const PART_MIN: usize = 1 + 4 + 4;
 
 /// Why octets are not a record file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -294,10 +300,19 @@ fn put_network(out: &mut Vec<u8>, network: &Carrier) {
     match network {
         Carrier::Emulated => out.push(0),
         Carrier::Namespaces { transport } => out.extend([1, number(transport)]),
-        Carrier::Interface { transport, host, name, epoch_ns } => {
-            out.extend([2, number(transport)]);
-            out.extend(host.0.to_le_bytes());
-            put_text(out, name);
+        Carrier::Interfaces { parts, epoch_ns } => {
+            match parts.len() {
+                1 => out.push(2),
+                several => {
+                    out.push(3);
+                    out.extend(u32::try_from(several).expect("a system has fewer").to_le_bytes());
+                }
+            }
+            for InterfacePart { transport, host, name } in parts {
+                out.push(number(transport));
+                out.extend(host.0.to_le_bytes());
+                put_text(out, name);
+            }
             out.extend(epoch_ns.to_le_bytes());
         }
     }
@@ -375,14 +390,26 @@ impl<'a> Input<'a> {
         match self.octets()? {
             [0] => Ok(Carrier::Emulated),
             [1] => Ok(Carrier::Namespaces { transport: self.transport()? }),
-            [2] => Ok(Carrier::Interface {
-                transport: self.transport()?,
-                host: NodeId(self.u32()?),
-                name: self.interface()?,
-                epoch_ns: self.i64()?,
-            }),
+            [2] => Ok(Carrier::Interfaces { parts: vec![self.part()?], epoch_ns: self.i64()? }),
+            [3] => {
+                let count = self.u32()?;
+                let count = self.count(count.into(), PART_MIN)?;
+                let parts = (0..count).map(|_| self.part()).collect::<Result<Vec<_>, _>>()?;
+                let is_sorted = parts.is_sorted_by(|a, b| a.host < b.host);
+                if count < 2 || !is_sorted {
+                    return Err(Error::Value("the hosts of the network"));
+                }
+                Ok(Carrier::Interfaces { parts, epoch_ns: self.i64()? })
+            }
             _ => Err(Error::Value("the network")),
         }
+    }
+    fn part(&mut self) -> Result<InterfacePart, Error> {
+        Ok(InterfacePart {
+            transport: self.transport()?,
+            host: NodeId(self.u32()?),
+            name: self.interface()?,
+        })
     }
     /// A count of things that each take `size` octets or more, all of which must be there.
     fn count(&self, count: u64, size: usize) -> Result<usize, Error> {

@@ -3,11 +3,12 @@
 
 use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
+use crate::parts::ClockDifference;
 use crate::reservations::ReservationsResult;
 use crate::stations::StationsResult;
 use crate::statistics::Statistics;
 use crate::tcp::TcpResult;
-use onbeat_model::record::Carrier;
+use onbeat_model::record::{Carrier, InterfacePart};
 use onbeat_model::system::{System, TimeMode, TransportKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,10 @@ pub struct RunResult {
     /// The clocks that gPTP steered in the run, hosts first, then bridges; absent if it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockResult>,
+    /// On interfaces of several hosts: what messages show of the clocks of those that had some of
+    /// each other; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clock_differences: Vec<ClockDifference>,
     /// Messages over TCP, in the order of the description; absent if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpResult>,
@@ -98,9 +103,23 @@ pub struct NetworkResult {
     pub host: Option<String>,
     /// On an interface: its name.
     pub interface: Option<String>,
-    /// On an interface: what the network clock read at the instant that the run calls zero, since
+    /// On interfaces: what the network clock read at the instant that the run calls zero, since
     /// 1970 (TAI).
     pub epoch_ns: Option<i64>,
+    /// On interfaces of several hosts: whose parts were joined. Only what their ends did is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartResult>,
+}
+
+/// A host's part of a run over interfaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartResult {
+    /// Which of the description's hosts.
+    pub host: String,
+    /// The interface's name.
+    pub interface: String,
+    /// How frames got there.
+    pub transport: TransportKind,
 }
 
 /// A kind of network.
@@ -114,6 +133,8 @@ pub enum NetworkName {
     Netns,
     /// An interface of one host.
     Interface,
+    /// Interfaces of several hosts, whose parts were joined.
+    Interfaces,
 }
 
 impl NetworkResult {
@@ -124,13 +145,32 @@ impl NetworkResult {
             Carrier::Namespaces { transport } => {
                 Self { kind: NetworkName::Netns, transport: Some(*transport), ..Self::default() }
             }
-            Carrier::Interface { transport, host, name, epoch_ns } => Self {
-                kind: NetworkName::Interface,
-                transport: Some(*transport),
-                host: Some(system.node(*host).name.clone()),
-                interface: Some(name.clone()),
-                epoch_ns: Some(*epoch_ns),
-            },
+            Carrier::Interfaces { parts, epoch_ns } => Self::over(system, parts, *epoch_ns),
+        }
+    }
+
+    /// Over the interfaces of one host, or of several.
+    fn over(system: &System, parts: &[InterfacePart], epoch_ns: i64) -> Self {
+        let of_part = |part: &InterfacePart| PartResult {
+            host: system.node(part.host).name.clone(),
+            interface: part.name.clone(),
+            transport: part.transport,
+        };
+        let epoch_ns = Some(epoch_ns);
+        let parts: Vec<_> = parts.iter().map(of_part).collect();
+        let [PartResult { host, interface, transport }] = &parts[..] else {
+            let (kind, first) = (NetworkName::Interfaces, parts.first().map(|part| part.transport));
+            let is_same = parts.iter().all(|part| Some(part.transport) == first);
+            let transport = first.filter(|_| is_same);
+            return Self { kind, transport, epoch_ns, parts, ..Self::default() };
+        };
+        Self {
+            kind: NetworkName::Interface,
+            transport: Some(*transport),
+            host: Some(host.clone()),
+            interface: Some(interface.clone()),
+            epoch_ns,
+            parts: Vec::new(),
         }
     }
 }

@@ -14,6 +14,7 @@
 //! that such a step may have reached what would be broken is not judged.
 
 use crate::join::{Joined, Message};
+use crate::parts::by_two_clocks;
 use crate::result::Verdict;
 use crate::stepped::{Reach, clock_of_end};
 use onbeat_model::plan::{ChannelPlan, Plan};
@@ -73,8 +74,9 @@ pub(crate) fn channel(
         true => Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}")),
         false => Judgement::new(Verdict::Broken, reason),
     };
+    let two_clocks = by_two_clocks(log, joined);
     let excess = excess(system, plan, log, joined);
-    if excess.unexplained > 0 {
+    if excess.unexplained > 0 && two_clocks.is_none() {
         return broken(excess.describe());
     }
     if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
@@ -90,6 +92,9 @@ pub(crate) fn channel(
     if overflowed > 0 {
         let were = messages_were(overflowed);
         let reason = format!("{were} lost in the queue of a reader that came too late for them");
+        return Judgement::new(Verdict::NotJudged, reason);
+    }
+    if let Some(reason) = two_clocks {
         return Judgement::new(Verdict::NotJudged, reason);
     }
     if excess.count > 0 {
@@ -140,14 +145,17 @@ pub(crate) fn reached(system: &System, plan: &Plan, log: &RunLog) -> Vec<bool> {
 
 /// Which side of a channel is known, if it is not both.
 fn one_sided(system: &System, log: &RunLog, joined: &Joined) -> Option<String> {
-    let Carrier::Interface { host, .. } = log.network else { return None };
+    let Carrier::Interfaces { parts, .. } = &log.network else { return None };
     let side = match (joined.is_whole(), joined.talker_known) {
         (true, _) => return None,
         (false, true) => "talker",
         (false, false) if joined.listeners.iter().any(|l| l.received().is_some()) => "listener",
         (false, false) => return Some("it does not come to this host".to_owned()),
     };
-    let host = &system.node(host).name;
+    let [host] = &parts[..] else {
+        return Some(format!("known is only its {side}'s side: the other one has no part here"));
+    };
+    let host = &system.node(host.host).name;
     Some(format!("known is only its {side}'s side, host {host}"))
 }
 

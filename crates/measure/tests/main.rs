@@ -5,6 +5,7 @@ mod common;
 
 mod compare;
 mod measurement;
+mod parts;
 mod records;
 mod reservations;
 mod results;

@@ -3,7 +3,9 @@
 use crate::common;
 use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
-use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
+use onbeat_model::record::{
+    Carrier, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
+};
 use onbeat_model::reservation::{
     FailureCode, ListenerReservation, ReservationObserved, ReservationStatus, ReservationsObserved,
 };
@@ -12,6 +14,7 @@ use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::tcp::{TcpMessage, TcpObserved};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// Where the file continues after its magic and its version.
 const AFTER_VERSION: usize = 12;
@@ -57,11 +60,19 @@ fn any_network() -> impl Strategy<Value = Carrier> {
         Just(TransportKind::Udp4),
         Just(TransportKind::Udp6),
     ];
-    (0..3, transport, any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", any::<i64>()).prop_map(
-        |(kind, transport, host, name, epoch_ns)| match kind {
+    let interface = (any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", transport.clone());
+    let interfaces = prop::collection::vec(interface, 1..4);
+    (0..3, transport, interfaces, any::<i64>()).prop_map(
+        |(kind, transport, interfaces, epoch_ns)| match kind {
             0 => Carrier::Emulated,
             1 => Carrier::Namespaces { transport },
-            _ => Carrier::Interface { transport, host: NodeId(host), name, epoch_ns },
+            _ => {
+                let part = |(host, name, transport)| {
+                    (host, InterfacePart { host: NodeId(host), name, transport })
+                };
+                let parts: BTreeMap<_, _> = interfaces.into_iter().map(part).collect();
+                Carrier::Interfaces { parts: parts.into_values().collect(), epoch_ns }
+            }
         },
     )
 }

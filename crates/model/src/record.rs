@@ -170,18 +170,25 @@ pub enum Carrier {
         /// How frames got there.
         transport: TransportKind,
     },
-    /// An interface of one host. Only that host's ends took part; what the others did is not
-    /// known.
-    Interface {
-        /// How frames got there.
-        transport: TransportKind,
-        /// Which of the description's hosts.
-        host: NodeId,
-        /// The interface's name.
-        name: String,
+    /// Interfaces of hosts: of one, or of several whose parts of the run were joined. Only their
+    /// ends are known; what the others did is not.
+    Interfaces {
+        /// In the order of the hosts, one or more, each host once.
+        parts: Vec<InterfacePart>,
         /// What the network clock read, in nanoseconds, at the instant that the run calls zero.
         epoch_ns: i64,
     },
+}
+
+/// A host's part of a run over interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfacePart {
+    /// Which of the description's hosts.
+    pub host: NodeId,
+    /// The interface's name.
+    pub name: String,
+    /// How frames got there.
+    pub transport: TransportKind,
 }
 
 impl Carrier {
@@ -189,7 +196,7 @@ impl Carrier {
     pub fn includes(&self, node: NodeId) -> bool {
         match self {
             Self::Emulated | Self::Namespaces { .. } => true,
-            Self::Interface { host, .. } => *host == node,
+            Self::Interfaces { parts, .. } => parts.iter().any(|part| part.host == node),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::grid::{grid, ruled};
 use comfy_table::CellAlignment;
-use onbeat_measure::{ClockErrors, ClockResult};
+use onbeat_measure::{ClockDifference, ClockErrors, ClockResult};
 use onbeat_model::time::Span;
 use serde::Serialize;
 
@@ -119,6 +119,28 @@ fn cells(clock: &ClockResult) -> [String; 7] {
         },
         clock.grandmaster.clone().unwrap_or_else(|| "-".to_owned()),
     ]
+}
+
+/// How far two machines' clocks are apart, as far as messages show it.
+pub fn clock_difference(apart: &ClockDifference) -> String {
+    let ClockDifference { host, other, least_ns, greatest_ns } = apart;
+    let span = |ns: &i64| Span::from_ns(*ns).to_string();
+    let than = |ns: &i64, host: &str, other: &str| match ns.is_negative() {
+        false => format!("{other} at most {} ahead of {host}", span(ns)),
+        true => format!("{other} at least {} behind {host}", span(&ns.saturating_neg())),
+    };
+    match (least_ns, greatest_ns) {
+        (Some(least), Some(greatest)) if least > greatest => format!(
+            "{host} and {other}: their difference changed by {} at least",
+            span(&least.saturating_sub(*greatest))
+        ),
+        (Some(least), Some(greatest)) => {
+            format!("{other} less {host}: from {} to {}", span(least), span(greatest))
+        }
+        (None, Some(greatest)) => than(greatest, host, other),
+        (Some(least), None) => than(&least.saturating_neg(), other, host),
+        (None, None) => format!("{host} and {other}: unknown"),
+    }
 }
 
 #[cfg(test)]

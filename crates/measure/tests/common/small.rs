@@ -3,7 +3,7 @@
 use super::{channel, got, log, plan, sent, system};
 use onbeat_measure::{ChannelResult, RunResult, analyse};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{Carrier, Record, RunLog, flag};
+use onbeat_model::record::{Carrier, InterfacePart, Record, RunLog, flag};
 use onbeat_model::system::{NodeId, System, TimeMode, TransportKind};
 use onbeat_model::time::Span;
 
@@ -72,7 +72,8 @@ pub(crate) fn two_listeners() -> (System, Plan, RunLog) {
 pub(crate) fn only_on(host: u32, mut log: RunLog) -> RunLog {
     let name = "eth0".to_owned();
     let (transport, host) = (TransportKind::Packet, NodeId(host));
-    log.network = Carrier::Interface { transport, host, name, epoch_ns: 7 };
+    let parts = vec![InterfacePart { transport, host, name }];
+    log.network = Carrier::Interfaces { parts, epoch_ns: 7 };
     log.time = TimeMode::Real;
     for end in log.ends.iter_mut().filter(|end| end.node != host) {
         end.records.clear();

@@ -104,6 +104,10 @@ pub(crate) fn network_name(run: &RunResult) -> String {
             let host = host.clone().unwrap_or_else(unnamed);
             format!("{host} on {}", interface.clone().unwrap_or_else(unnamed))
         }
+        NetworkName::Interfaces => {
+            let hosts = run.network.parts.iter().map(|part| part.host.as_str());
+            format!("parts of {}", hosts.collect::<Vec<_>>().join(", "))
+        }
     };
     match transport {
         None | Some(TransportKind::Packet) => name,

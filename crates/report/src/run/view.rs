@@ -4,7 +4,7 @@ use super::figures::{Density, Latency, Load};
 use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
 use super::{accuracy, end_to_end};
 use crate::badge::{VerdictCount, class, verdict_counts};
-use crate::clocks::ClockChart;
+use crate::clocks::{ClockChart, clock_difference};
 use crate::reservations::ProtocolReservations;
 use crate::schedulers::Schedulers;
 use crate::stations::StationsView;
@@ -12,13 +12,14 @@ use crate::text::{counted, grouped, per_mille, percent, us};
 use crate::topology::{COLOURS, Picture, picture};
 use onbeat_measure::join::{self, Joined, Message};
 use onbeat_measure::{
-    ChainResult, ChannelResult, Ended, NetworkName, RelativeBasis, RunResult, Statistics,
-    TcpResult, Verdict,
+    ChainResult, ChannelResult, Ended, NetworkName, PartResult, RelativeBasis, RunResult,
+    Statistics, TcpResult, Verdict,
 };
 use onbeat_model::plan::{Bound, ChannelPlan, Plan};
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{
     Backend, ChannelId, Class, NodeKind, PortId, Quantity, Reference, Subject, System, TimeMode,
+    TransportKind,
 };
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -280,7 +281,7 @@ fn run(
         (NetworkName::Emulated, TimeMode::Virtual) => "virtual time".to_owned(),
         (NetworkName::Emulated, TimeMode::Real) => "real time".to_owned(),
         (NetworkName::Netns, _) => "network namespaces".to_owned(),
-        (NetworkName::Interface, _) => network_name(result),
+        (NetworkName::Interface | NetworkName::Interfaces, _) => network_name(result),
     };
     let reserved = match (result.stations.is_some(), result.protected) {
         (true, _) => "stations",
@@ -314,6 +315,12 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
         NetworkName::Emulated => "emulated".to_owned(),
         NetworkName::Netns => format!("namespaces of this machine, {}", transport(result)),
         NetworkName::Interface => format!("{}, {}", network_name(result), transport(result)),
+        NetworkName::Interfaces => {
+            let part = |part: &PartResult| {
+                format!("{} on {}, {}", part.host, part.interface, part.transport.as_str())
+            };
+            result.network.parts.iter().map(part).collect::<Vec<_>>().join("; ")
+        }
     };
     let mut settings = vec![
         ("Network", network),
@@ -328,6 +335,8 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
     if let Some(lag) = result.lag_max_ns {
         settings.push(("Engine behind the clock by at most", Span::from_ns(lag).to_string()));
     }
+    let apart = result.clock_differences.iter().map(clock_difference);
+    settings.extend(apart.map(|text| ("Clocks, by messages", text)));
     settings
 }
 
@@ -359,36 +368,54 @@ fn command(system: &System, result: &RunResult) -> String {
         ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
         ns => format!("{ns}ns"),
     };
-    let (on, seed) = (on_network(result), result.seed);
-    command += &format!(" {on} --duration {duration} --seed {seed}");
+    let seed = result.seed;
+    let place = |on: String| format!(" {on} --duration {duration} --seed {seed}");
     let scenario = system.scenarios.iter().find(|s| s.name == result.scenario);
     let described = scenario.map_or(system.run, |s| s.run);
     let emulated = result.network.kind == NetworkName::Emulated;
-    if described.protected && !result.protected && (emulated || described.asks_protection) {
-        command += " --unprotected";
-    }
     let backend = match result.stations {
         Some(_) => Backend::NetworkCode,
         None => Backend::Bridges,
     };
-    if backend != described.backend {
-        command += &format!(" --backend {}", backend.as_str());
+    let mut more = String::new();
+    if described.protected && !result.protected && (emulated || described.asks_protection) {
+        more += " --unprotected";
     }
-    command
+    if backend != described.backend {
+        more += &format!(" --backend {}", backend.as_str());
+    }
+    if result.network.kind != NetworkName::Interfaces {
+        return command + &place(on_network(result)) + &more;
+    }
+    // One for each machine.
+    let of_part = |part: &PartResult| {
+        let (host, name) = (Some(part.host.clone()), Some(part.interface.clone()));
+        format!("{command}{}{more}", place(on_interface(&host, &name, part.transport)))
+    };
+    result.network.parts.iter().map(of_part).collect::<Vec<_>>().join("\n")
 }
 
-/// The flags that choose the run's network.
+/// The flags that choose the run's network, of one machine.
 fn on_network(result: &RunResult) -> String {
     let network = &result.network;
-    let on = match network.kind {
-        NetworkName::Emulated => return format!("--time {}", time_name(result.time)),
-        NetworkName::Netns => "--network netns".to_owned(),
-        NetworkName::Interface => {
-            let word = |text: &Option<String>| shell_word(text.as_deref().unwrap_or(UNKNOWN));
-            format!("--host {} --interface {}", word(&network.host), word(&network.interface))
+    match network.kind {
+        NetworkName::Emulated => format!("--time {}", time_name(result.time)),
+        NetworkName::Netns => format!("--network netns --transport {}", transport(result)),
+        NetworkName::Interface | NetworkName::Interfaces => {
+            let transport = network.transport.unwrap_or_default();
+            on_interface(&network.host, &network.interface, transport)
         }
-    };
-    format!("{on} --transport {}", transport(result))
+    }
+}
+
+fn on_interface(
+    host: &Option<String>,
+    interface: &Option<String>,
+    transport: TransportKind,
+) -> String {
+    let word = |text: &Option<String>| shell_word(text.as_deref().unwrap_or(UNKNOWN));
+    let (host, interface) = (word(host), word(interface));
+    format!("--host {host} --interface {interface} --transport {}", transport.as_str())
 }
 
 fn transport(result: &RunResult) -> &'static str {
@@ -680,7 +707,7 @@ fn label(run: &RunResult) -> String {
         (NetworkName::Emulated, TimeMode::Virtual) => name.to_owned(),
         (NetworkName::Emulated, TimeMode::Real) if name.contains("real") => name.to_owned(),
         (NetworkName::Emulated, TimeMode::Real) => format!("{name} (real time)"),
-        (NetworkName::Netns | NetworkName::Interface, _) => {
+        (NetworkName::Netns | NetworkName::Interface | NetworkName::Interfaces, _) => {
             format!("{name} ({})", network_name(run))
         }
     }

@@ -183,12 +183,9 @@ impl Carrier {
                 record::Carrier::Namespaces { transport: *transport }
             }
             NetworkKind::Interface { host, name, transport, epoch_ns, .. } => {
-                record::Carrier::Interface {
-                    transport: *transport,
-                    host: *host,
-                    name: name.clone(),
-                    epoch_ns: *epoch_ns,
-                }
+                let (host, transport) = (*host, *transport);
+                let part = record::InterfacePart { host, name: name.clone(), transport };
+                record::Carrier::Interfaces { parts: vec![part], epoch_ns: *epoch_ns }
             }
         }
     }

@@ -1,0 +1,199 @@
+//! The parts of one run over the interfaces of several hosts, each recorded on its own machine, as
+//! one run; and what its messages show of these machines' clocks.
+
+use crate::join::{self, Joined, Message};
+use onbeat_model::record::{Carrier, Ending, EndpointLog, RunLog};
+use onbeat_model::system::{NodeId, System};
+use onbeat_model::time::{NetTime, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Why logs are not the parts of one run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct NotOneRun {
+    /// Which of the logs does not go with those before it.
+    pub part: usize,
+    /// Why, for a person.
+    pub why: String,
+}
+
+/// Makes one log of the parts of a run over interfaces: each end as its own host recorded it. Ends
+/// of hosts without a part have no records.
+///
+/// # Errors
+/// When the logs are not of `system`, or not of one run, or when two of them are of one host.
+pub fn merge(system: &System, logs: Vec<RunLog>) -> Result<RunLog, NotOneRun> {
+    let mut whole: Option<RunLog> = None;
+    for (part, log) in logs.into_iter().enumerate() {
+        let added = fits(system, &log).and_then(|()| match whole.take() {
+            None => Ok(named(system, log)),
+            Some(before) => add(system, before, named(system, log)),
+        });
+        whole = Some(added.map_err(|why| NotOneRun { part, why })?);
+    }
+    let nothing = || NotOneRun { part: 0, why: "there are no parts".to_owned() };
+    let mut whole = whole.ok_or_else(nothing)?;
+    if let Some(stations) = &mut whole.stations {
+        stations.stations.sort_by_key(|station| station.node);
+    }
+    Ok(whole)
+}
+
+fn fits(system: &System, log: &RunLog) -> Result<(), String> {
+    let Carrier::Interfaces { .. } = log.network else {
+        return Err("its run was not over the interface of a host, with --host and --interface; \
+                    such runs are whole already"
+            .to_owned());
+    };
+    match join::ends_fit(system, log) {
+        true => Ok(()),
+        false => Err("its records do not belong to this description: all parts must have the \
+                      same one"
+            .to_owned()),
+    }
+}
+
+/// A part whose early end says on which host it was.
+fn named(system: &System, mut log: RunLog) -> RunLog {
+    if let (Carrier::Interfaces { parts, .. }, Ending::Early { reason, .. }) =
+        (&log.network, &mut log.ending)
+        && let [part] = &parts[..]
+    {
+        *reason = format!("host {}: {reason}", system.node(part.host).name);
+    }
+    log
+}
+
+/// Both as one.
+fn add(system: &System, mut whole: RunLog, more: RunLog) -> Result<RunLog, String> {
+    let settings = |log: &RunLog| {
+        let backend = if log.stations.is_some() { "stations" } else { "bridges" };
+        [
+            ("scenario", log.scenario.clone()),
+            ("duration", log.duration.to_string()),
+            ("seed", log.seed.to_string()),
+            ("reservations", if log.protected { "made" } else { "not made" }.to_owned()),
+            ("backend", backend.to_owned()),
+        ]
+    };
+    for ((what, before), (_, this)) in settings(&whole).into_iter().zip(settings(&more)) {
+        if before != this {
+            return Err(format!(
+                "it is of another run than the parts before it: {what} `{this}`, not `{before}`"
+            ));
+        }
+    }
+    let (
+        Carrier::Interfaces { parts, epoch_ns },
+        Carrier::Interfaces { parts: others, epoch_ns: start },
+    ) = (&mut whole.network, more.network)
+    else {
+        return Err("it is of another network".to_owned());
+    };
+    let apart = start.saturating_sub(*epoch_ns);
+    if apart != 0 {
+        let (apart, when) =
+            (Span::from_ns(apart.saturating_abs()), if apart > 0 { "later" } else { "earlier" });
+        return Err(format!(
+            "it started {apart} {when} than the parts before it: parts of one run have one \
+             start, see --start"
+        ));
+    }
+    let is_there = |host: NodeId| parts.iter().any(|part| part.host == host);
+    if let Some(twice) = others.iter().find(|other| is_there(other.host)) {
+        let host = &system.node(twice.host).name;
+        return Err(format!("it is of host {host}, and so is a part before it"));
+    }
+    for (end, other) in whole.ends.iter_mut().zip(more.ends) {
+        if others.iter().any(|part| part.host == other.node) {
+            *end = other;
+        }
+    }
+    parts.extend(others);
+    parts.sort_by_key(|part| part.host);
+    whole.load.extend(more.load);
+    whole.load.sort_by_key(|sample| (sample.at, sample.noise.0));
+    whole.tcp.extend(more.tcp);
+    whole.lag_max = whole.lag_max.max(more.lag_max);
+    whole.ending = sooner(whole.ending, more.ending);
+    if let (Some(whole), Some(more)) = (&mut whole.stations, more.stations) {
+        whole.stations.extend(more.stations);
+        // Ports of one part's network are no others'.
+        (whole.collisions, whole.waits) = (None, None);
+    }
+    Ok(whole)
+}
+
+/// The run has ended when the first part has.
+fn sooner(one: Ending, other: Ending) -> Ending {
+    let when = |ending: &Ending| match ending {
+        Ending::Complete => NetTime::MAX,
+        Ending::Early { at, .. } => *at,
+    };
+    if when(&other) < when(&one) { other } else { one }
+}
+
+/// What messages show of the clocks of two hosts, on two machines.
+///
+/// No message is received before it is written. So what `other` reads less what `host` reads at
+/// the same time is at most the least latency to `other`, and at least the least one to `host`,
+/// negative. If `least_ns` is above `greatest_ns`, the difference changed by that much at least
+/// while the run took place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockDifference {
+    /// A host.
+    pub host: String,
+    /// Another one.
+    pub other: String,
+    /// The reading of `other` less that of `host`, at least; null if `host` received nothing of
+    /// `other`.
+    pub least_ns: Option<i64>,
+    /// The same at most; null if `other` received nothing of `host`.
+    pub greatest_ns: Option<i64>,
+}
+
+/// The same of all pairs of joined parts that had messages of each other.
+pub(crate) fn clock_differences(
+    system: &System,
+    log: &RunLog,
+    joined: &[Joined],
+) -> Vec<ClockDifference> {
+    let mut least: BTreeMap<[NodeId; 2], i64> = BTreeMap::new();
+    for channel in joined.iter().filter(|_| are_joined(log)) {
+        for listener in &channel.listeners {
+            let ends = [channel.talker.node, listener.end.node];
+            // Capture times of a talker whose records are missing are rebuilt from frames.
+            let known = listener.messages.iter().filter(|message| message.talker.is_some());
+            let Some(found) = known.filter_map(Message::latency_ns).min() else { continue };
+            least.entry(ends).and_modify(|least| *least = found.min(*least)).or_insert(found);
+        }
+    }
+    let pairs = least.keys().map(|[a, b]| [*a.min(b), *a.max(b)]);
+    let pairs: std::collections::BTreeSet<_> = pairs.filter(|[a, b]| a != b).collect();
+    let name = |node: NodeId| system.node(node).name.clone();
+    let difference = |[host, other]: [NodeId; 2]| ClockDifference {
+        host: name(host),
+        other: name(other),
+        least_ns: least.get(&[other, host]).map(|ns| ns.saturating_neg()),
+        greatest_ns: least.get(&[host, other]).copied(),
+    };
+    pairs.into_iter().map(difference).collect()
+}
+
+/// Whether a log has the parts of several hosts, each with a clock of its own.
+pub(crate) fn are_joined(log: &RunLog) -> bool {
+    matches!(&log.network, Carrier::Interfaces { parts, .. } if parts.len() > 1)
+}
+
+/// Why latencies of a channel are not held against a bound: they are between two machines' clocks.
+pub(crate) fn by_two_clocks(log: &RunLog, joined: &Joined) -> Option<String> {
+    let is_elsewhere = |end: &EndpointLog| end.node != joined.talker.node;
+    let spans = joined.listeners.iter().any(|listener| is_elsewhere(listener.end));
+    (are_joined(log) && spans).then(|| {
+        "its latencies are between the clocks of two machines, and how far these are apart is only \
+         known as far as messages show it"
+            .to_owned()
+    })
+}
