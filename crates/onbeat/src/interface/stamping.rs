@@ -1,6 +1,6 @@
-//! Whether the kernel notes when frames come. It begins with the machine's first socket that asks for
-//! it, from a work queue, so some time later, and ends with the last one (`net_enable_timestamp` in
-//! `net/core/dev.c` of Linux).
+//! Whether the kernel notes when frames come. It begins with the machine's first socket that asks
+//! for it, from a work queue, so some time later, and ends with the last one
+//! (`net_enable_timestamp` in `net/core/dev.c` of Linux).
 
 use crate::clock::{MonoTime, pause};
 use crate::interface::{option, socket};
@@ -18,8 +18,8 @@ pub(super) fn keep() {
     KEEPER.get_or_init(|| asking().ok());
 }
 
-/// The same, and waits until the kernel does, for `limit` at most: whether it is known to. A machine
-/// whose loopback interface is down does not tell.
+/// The same, and waits until the kernel does, for `limit` at most: whether it is known to. A
+/// machine whose loopback interface is down does not tell.
 pub fn begin_stamping(limit: Span) -> bool {
     keep();
     let end = MonoTime::now() + limit;

@@ -113,8 +113,8 @@ impl Case {
         Self { seed, policy, variant: VARIANTS.len() - 1, switches: 1, links, sent }
     }
 
-    /// One switch, three hosts that send as fast as they may to a fourth one: from the middle on its
-    /// ring is full, so frames come just when another one has left, or is aborted.
+    /// One switch, three hosts that send as fast as they may to a fourth one: from the middle on
+    /// its ring is full, so frames come just when another one has left, or is aborted.
     fn full_ring(seed: u64, (policy, variant): (BestEffortPolicy, usize), dice: &mut Dice) -> Self {
         let (least, to) = (150 + dice.below(300), 3);
         let mut sent = vec![Vec::new(); 4];
