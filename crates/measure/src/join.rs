@@ -27,7 +27,6 @@ pub struct JoinedListener<'a> {
     /// Whether it took part in the run, and whether the talker did.
     known: bool,
     talker_known: bool,
-    /// Whether the network was emulated.
     /// Whether it is known what its queue dropped.
     knows_queue: bool,
     /// In order of capture; every message that either end recorded, and every copy of it.

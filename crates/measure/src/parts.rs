@@ -138,19 +138,19 @@ fn sooner(one: Ending, other: Ending) -> Ending {
 /// What messages show of the clocks of two hosts, on two machines.
 ///
 /// No message is received before it is written. So what `other` reads less what `host` reads at
-/// the same time is at most the least latency to `other`, and at least the least one to `host`,
-/// negative. If `least_ns` is above `greatest_ns`, the difference changed by that much at least
-/// while the run took place.
+/// the same time was, when some message came, at most the least latency to `other`, and at least
+/// the least one to `host`, negative. That is so for the whole run as far as the difference stays
+/// as it is. If `least_ns` is above `greatest_ns`, it changed by that much at least.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockDifference {
     /// A host.
     pub host: String,
     /// Another one.
     pub other: String,
-    /// The reading of `other` less that of `host`, at least; null if `host` received nothing of
+    /// The reading of `other` less that of `host`, at least. Null if `host` received nothing of
     /// `other`.
     pub least_ns: Option<i64>,
-    /// The same at most; null if `other` received nothing of `host`.
+    /// The same at most. Null if `other` received nothing of `host`.
     pub greatest_ns: Option<i64>,
 }
 

@@ -170,4 +170,19 @@ mod tests {
         assert_eq!([chart.top, chart.bottom, chart.end], ["300 ns", "-100 ns", "1 µs"]);
         assert_eq!(chart.rows[0][5], "not");
     }
+
+    #[test]
+    fn what_messages_show_of_two_clocks_is_said_in_one_direction_or_both() {
+        let said = |least_ns, greatest_ns| {
+            let (host, other) = ("a".to_owned(), "b".to_owned());
+            clock_difference(&ClockDifference { host, other, least_ns, greatest_ns })
+        };
+        assert_eq!(said(Some(-90_000), Some(110_000)), "b less a: from -90 µs to 110 µs");
+        assert_eq!(said(None, Some(40_000)), "b at most 40 µs ahead of a");
+        assert_eq!(said(None, Some(-5_000)), "b at least 5 µs behind a");
+        assert_eq!(said(Some(-40_000), None), "a at most 40 µs ahead of b");
+        assert_eq!(said(Some(7_000), None), "a at least 7 µs behind b");
+        let changed = "a and b: their difference changed by 12 µs at least";
+        assert_eq!(said(Some(10_000), Some(-2_000)), changed);
+    }
 }
