@@ -7,7 +7,7 @@ use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{NetTime, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why logs are not the parts of one run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -171,7 +171,7 @@ pub(crate) fn clock_differences(
         }
     }
     let pairs = least.keys().map(|[a, b]| [*a.min(b), *a.max(b)]);
-    let pairs: std::collections::BTreeSet<_> = pairs.filter(|[a, b]| a != b).collect();
+    let pairs: BTreeSet<_> = pairs.filter(|[a, b]| a != b).collect();
     let name = |node: NodeId| system.node(node).name.clone();
     let difference = |[host, other]: [NodeId; 2]| ClockDifference {
         host: name(host),

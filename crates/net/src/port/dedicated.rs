@@ -43,15 +43,19 @@ struct Announced {
 
 impl DedicatedPort {
     pub(super) fn of(node: &Node) -> Option<Self> {
-        Some(Self {
-            policy: node.dedicated_path()?.on_best_effort,
+        node.dedicated_path().map(|path| Self::new(path.on_best_effort))
+    }
+
+    fn new(policy: BestEffortPolicy) -> Self {
+        Self {
+            policy,
             announced: VecDeque::new(),
             is_aborted: false,
             is_after_direct: false,
             waiting: Octets::new(0),
             leaving: (Octets::new(0), NetTime::ZERO),
             observed: DedicatedObserved::default(),
-        })
+        }
     }
 
     /// The queues whose frames may be aborted, as a set: where each transmission ends is certain
@@ -338,15 +342,7 @@ mod tests {
     fn a_place_is_free_an_octet_after_the_last_one_is_out_or_the_one_that_aborts() {
         let at = |ns| NetTime::ZERO + Span::from_ns(ns);
         for policy in [BestEffortPolicy::Retry, BestEffortPolicy::Drop, BestEffortPolicy::Finish] {
-            let mut port = DedicatedPort {
-                policy,
-                announced: VecDeque::new(),
-                is_aborted: false,
-                is_after_direct: false,
-                waiting: Octets::new(0),
-                leaving: (Octets::new(0), NetTime::ZERO),
-                observed: DedicatedObserved::default(),
-            };
+            let mut port = DedicatedPort::new(policy);
             assert_eq!(port.held(at(0)), (Octets::new(0), false));
             port.take(BEST_EFFORT_QUEUE as u8, Octets::new(101));
             port.take(BEST_EFFORT_QUEUE as u8, Octets::new(64));
