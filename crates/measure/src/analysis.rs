@@ -37,12 +37,13 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     let joined: Vec<_> =
         (0..).zip(&system.channels).map(|(id, _)| join::channel(log, ChannelId(id))).collect();
     let reached = verdict::reached(system, plan, log);
+    let apart = parts::ClockOffsets::of(log, &joined);
     let premise = clocks::premise_of_run_broken(system, log)
         .or_else(|| reservations::premise_broken(system, log.reservations.as_ref()));
     let mut channels: Vec<_> = (0..)
         .map(ChannelId)
         .zip(joined.iter().zip(&reached))
-        .map(|(id, (joined, reached))| channel(system, plan, log, id, joined, *reached))
+        .map(|(id, (joined, reached))| channel(system, plan, (log, &apart), id, joined, *reached))
         .collect();
     for channel in &mut channels {
         clocks::withhold(premise.as_deref(), &mut channel.verdict, &mut channel.verdict_reason);
@@ -50,7 +51,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     if let Some(observed) = &log.stations {
         stations::judge(system, plan, (log, observed), &mut channels);
     }
-    let mut chains = chains::all(system, plan, log, &joined, &channels, &reached);
+    let mut chains = chains::all(system, plan, (log, &apart), &joined, &channels, &reached);
     for (described, chain) in system.chains.iter().zip(&mut chains) {
         // A channel that is written to at another time than described is not judged, nor is this.
         let off_phase = described.channels.iter().find_map(|id| {
@@ -81,7 +82,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         channels,
         chains,
         clocks: clocks::results(system, &log.clocks),
-        clock_differences: parts::clock_differences(system, log, &joined),
+        clock_differences: apart.differences(system),
         tcp: tcp::results(system, log),
         reservations: log.reservations.as_ref().map(|seen| reservations::results(system, seen)),
         stations: log.stations.as_ref().map(|seen| stations::results(system, seen)),
@@ -91,7 +92,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
 fn channel(
     system: &System,
     plan: &Plan,
-    log: &RunLog,
+    (log, apart): (&RunLog, &parts::ClockOffsets),
     id: ChannelId,
     joined: &Joined,
     is_reached: bool,
@@ -106,7 +107,8 @@ fn channel(
     let sum = |of: fn(&ListenerResult) -> Option<u64>| {
         listeners.iter().filter_map(of).reduce(u64::saturating_add)
     };
-    let judgement = verdict::channel(system, (described, planned), log, joined, is_reached);
+    let judgement =
+        verdict::channel(system, (described, planned), (log, apart), joined, is_reached);
     let verdict::Judgement { verdict, reason } = judgement;
     ChannelResult {
         name: described.name.clone(),

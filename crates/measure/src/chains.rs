@@ -4,6 +4,7 @@
 //! received when it captured the value, both by that host's clock.
 
 use crate::join::{Joined, Message};
+use crate::parts::ClockOffsets;
 use crate::result::{ChainResult, ChannelResult, Verdict};
 use crate::statistics::Statistics;
 use crate::verdict::{Judgement, REACHED, stepped};
@@ -17,7 +18,7 @@ use onbeat_model::time::{Span, SyncedTime};
 pub(crate) fn all(
     system: &System,
     plan: &Plan,
-    log: &RunLog,
+    (log, clocks): (&RunLog, &ClockOffsets),
     joined: &[Joined],
     channels: &[ChannelResult],
     reached: &[bool],
@@ -26,13 +27,18 @@ pub(crate) fn all(
         let members: Vec<_> = chain.channels.iter().map(|id| &channels[id.index()]).collect();
         let latencies = latencies(system, chain, joined);
         let stepped = || chain.channels.iter().find_map(|id| stepped(system, &joined[id.index()]));
-        let judgement = match bound.and_then(|_| stepped()) {
+        let mut judgement = match bound.and_then(|_| stepped()) {
             Some(reason) => Judgement::new(Verdict::NotJudged, reason),
             None => {
                 let is_reached = chain.channels.iter().any(|id| reached[id.index()]);
-                evaluate(log, chain, *bound, &members, &latencies, is_reached)
+                evaluate(log, (chain, *bound), &members, &latencies, is_reached)
             }
         };
+        if judgement.verdict == Verdict::Kept
+            && let Some(reason) = doubtful(system, chain, clocks, joined, &latencies)
+        {
+            judgement = Judgement::new(Verdict::NotJudged, reason);
+        }
         ChainResult {
             name: chain.name.clone(),
             channels: members.iter().map(|c| c.name.clone()).collect(),
@@ -84,10 +90,27 @@ fn receipts(joined: &Joined, host: NodeId) -> Vec<(SyncedTime, SyncedTime)> {
     receipts
 }
 
+/// Why it is not known whether a chain from one machine to another was in time.
+fn doubtful(
+    system: &System,
+    chain: &Chain,
+    clocks: &ClockOffsets,
+    joined: &[Joined],
+    latencies: &[i64],
+) -> Option<String> {
+    let (first, last) = (chain.channels.first()?, chain.channels.last()?);
+    let from = system.channel(*first).talker;
+    let slowest = *latencies.iter().max()?;
+    joined[last.index()].listeners.iter().find_map(|listener| {
+        let why = clocks.doubt([from, listener.end.node], slowest, chain.deadline)?;
+        let [from, to] = [from, listener.end.node].map(|node| &system.node(node).name);
+        Some(format!("it is between the clocks of {from} and {to}: {why}"))
+    })
+}
+
 fn evaluate(
     log: &RunLog,
-    chain: &Chain,
-    bound: Option<Span>,
+    (chain, bound): (&Chain, Option<Span>),
     members: &[&ChannelResult],
     latencies: &[i64],
     is_reached: bool,

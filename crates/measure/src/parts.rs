@@ -2,7 +2,7 @@
 //! one run; and what its messages show of these machines' clocks.
 
 use crate::join::{self, Joined, Message};
-use onbeat_model::record::{Carrier, Ending, EndpointLog, RunLog};
+use onbeat_model::record::{Carrier, ClockAhead, Ending, RunLog};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{NetTime, Span};
 use schemars::JsonSchema;
@@ -152,48 +152,139 @@ pub struct ClockDifference {
     pub least_ns: Option<i64>,
     /// The same at most. Null if `other` received nothing of `host`.
     pub greatest_ns: Option<i64>,
+    /// The same at least, by readings of both clocks before the run and after it; null if none
+    /// were taken.
+    #[serde(default)]
+    pub read_least_ns: Option<i64>,
+    /// The same at most.
+    #[serde(default)]
+    pub read_greatest_ns: Option<i64>,
 }
 
-/// The same of all pairs of joined parts that had messages of each other.
-pub(crate) fn clock_differences(
-    system: &System,
-    log: &RunLog,
-    joined: &[Joined],
-) -> Vec<ClockDifference> {
-    let mut least: BTreeMap<[NodeId; 2], i64> = BTreeMap::new();
-    for channel in joined.iter().filter(|_| are_joined(log)) {
-        for listener in &channel.listeners {
-            let ends = [channel.talker.node, listener.end.node];
-            // Capture times of a talker whose records are missing are rebuilt from frames.
-            let known = listener.messages.iter().filter(|message| message.talker.is_some());
-            let Some(found) = known.filter_map(Message::latency_ns).min() else { continue };
-            least.entry(ends).and_modify(|least| *least = found.min(*least)).or_insert(found);
+/// What is known of how far the clocks of hosts were apart, by messages and by readings.
+#[derive(Debug, Default)]
+pub(crate) struct ClockOffsets {
+    /// The least latency from one host to another.
+    latencies: BTreeMap<[NodeId; 2], i64>,
+    /// By how much each host's clock was ahead of one and the same.
+    ahead: BTreeMap<NodeId, ClockAhead>,
+    /// Whether hosts have clocks of their own.
+    are_several: bool,
+}
+
+/// What one clock reads less what another does, at least and at most, in nanoseconds, as far as it
+/// is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Apart {
+    pub(crate) least: Option<i64>,
+    pub(crate) most: Option<i64>,
+}
+
+impl Apart {
+    /// What one clock reads less itself.
+    const NOTHING: Self = Self { least: Some(0), most: Some(0) };
+    const UNKNOWN: Self = Self { least: None, most: None };
+}
+
+impl ClockOffsets {
+    /// What a log shows of them.
+    pub(crate) fn of(log: &RunLog, joined: &[Joined]) -> Self {
+        let Carrier::Interfaces { parts, .. } = &log.network else { return Self::default() };
+        if parts.len() < 2 {
+            return Self::default();
+        }
+        let mut latencies: BTreeMap<[NodeId; 2], i64> = BTreeMap::new();
+        for channel in joined {
+            for listener in &channel.listeners {
+                let ends = [channel.talker.node, listener.end.node];
+                // Capture times of a talker whose records are missing are rebuilt from frames.
+                let known = listener.messages.iter().filter(|message| message.talker.is_some());
+                let Some(found) = known.filter_map(Message::latency_ns).min() else { continue };
+                let least = latencies.entry(ends).or_insert(found);
+                *least = found.min(*least);
+            }
+        }
+        let ahead = parts.iter().filter_map(|part| Some((part.host, part.ahead?))).collect();
+        Self { latencies, ahead, are_several: true }
+    }
+
+    /// The reading of `other` less that of `host`, by messages.
+    fn by_messages(&self, host: NodeId, other: NodeId) -> Apart {
+        Apart {
+            least: self.latencies.get(&[other, host]).map(|ns| ns.saturating_neg()),
+            most: self.latencies.get(&[host, other]).copied(),
         }
     }
-    let pairs = least.keys().map(|[a, b]| [*a.min(b), *a.max(b)]);
-    let pairs: BTreeSet<_> = pairs.filter(|[a, b]| a != b).collect();
-    let name = |node: NodeId| system.node(node).name.clone();
-    let difference = |[host, other]: [NodeId; 2]| ClockDifference {
-        host: name(host),
-        other: name(other),
-        least_ns: least.get(&[other, host]).map(|ns| ns.saturating_neg()),
-        greatest_ns: least.get(&[host, other]).copied(),
-    };
-    pairs.into_iter().map(difference).collect()
-}
 
-/// Whether a log has the parts of several hosts, each with a clock of its own.
-pub(crate) fn are_joined(log: &RunLog) -> bool {
-    matches!(&log.network, Carrier::Interfaces { parts, .. } if parts.len() > 1)
-}
+    /// The same by readings over the connections of who ordered the run.
+    fn by_readings(&self, host: NodeId, other: NodeId) -> Option<ClockAhead> {
+        let (host, other) = (self.ahead.get(&host)?, self.ahead.get(&other)?);
+        let less = |a: Span, b: Span| Span::from_ns(a.as_ns().saturating_sub(b.as_ns()));
+        Some(ClockAhead { least: less(other.least, host.most), most: less(other.most, host.least) })
+    }
 
-/// Why latencies of a channel are not held against a bound: they are between two machines' clocks.
-pub(crate) fn by_two_clocks(log: &RunLog, joined: &Joined) -> Option<String> {
-    let is_elsewhere = |end: &EndpointLog| end.node != joined.talker.node;
-    let spans = joined.listeners.iter().any(|listener| is_elsewhere(listener.end));
-    (are_joined(log) && spans).then(|| {
-        "its latencies are between the clocks of two machines, and how far these are apart is only \
-         known as far as messages show it"
-            .to_owned()
-    })
+    /// The same during the run, if both clocks were read before it and after it: what lies between
+    /// the readings, and what messages show if that contradicts them, as it does if a clock was
+    /// set. Messages alone do not tell: they show the difference of clocks that keep it.
+    pub(crate) fn between(&self, host: NodeId, other: NodeId) -> Apart {
+        if !self.are_several || host == other {
+            return Apart::NOTHING;
+        }
+        let Some(readings) = self.by_readings(host, other) else { return Apart::UNKNOWN };
+        let (least, most) = (readings.least.as_ns(), readings.most.as_ns());
+        let messages = self.by_messages(host, other);
+        let (from, to) = (messages.least.unwrap_or(i64::MIN), messages.most.unwrap_or(i64::MAX));
+        if from.max(least) <= to.min(most) {
+            return Apart { least: Some(least), most: Some(most) };
+        }
+        let all = || [Some(least), Some(most), messages.least, messages.most].into_iter().flatten();
+        Apart { least: all().min(), most: all().max() }
+    }
+
+    /// Why it is not known whether what took `latency_ns` from the first of two hosts to the second
+    /// was within `limit`; nothing if it is, whatever the clocks were.
+    pub(crate) fn doubt(
+        &self,
+        [from, to]: [NodeId; 2],
+        latency_ns: i64,
+        limit: Span,
+    ) -> Option<String> {
+        let span = |ns: i64| Span::from_ns(latency_ns.saturating_sub(ns));
+        match self.between(from, to) {
+            Apart { least: Some(least), .. } if span(least) <= limit => None,
+            Apart { least: Some(least), most: Some(most) } => {
+                let (least, most) = (span(most).max(Span::ZERO), span(least));
+                Some(format!(
+                    "as far as these are known, the slowest took {least} to {most}, and \
+                              the limit is {limit}"
+                ))
+            }
+            Apart { .. } => {
+                Some("how far these are apart is only known as far as messages show it".to_owned())
+            }
+        }
+    }
+
+    /// What is told of all pairs of hosts that had messages of each other, or whose clocks were
+    /// read.
+    pub(crate) fn differences(&self, system: &System) -> Vec<ClockDifference> {
+        let read = || self.ahead.keys();
+        let by_readings = read().flat_map(|a| read().map(move |b| [*a.min(b), *a.max(b)]));
+        let by_messages = self.latencies.keys().map(|[a, b]| [*a.min(b), *a.max(b)]);
+        let pairs: BTreeSet<_> = by_messages.chain(by_readings).filter(|[a, b]| a != b).collect();
+        let name = |node: NodeId| system.node(node).name.clone();
+        let difference = |[host, other]: [NodeId; 2]| {
+            let messages = self.by_messages(host, other);
+            let readings = self.by_readings(host, other);
+            ClockDifference {
+                host: name(host),
+                other: name(other),
+                least_ns: messages.least,
+                greatest_ns: messages.most,
+                read_least_ns: readings.map(|it| it.least.as_ns()),
+                read_greatest_ns: readings.map(|it| it.most.as_ns()),
+            }
+        };
+        pairs.into_iter().map(difference).collect()
+    }
 }

@@ -9,7 +9,8 @@
 //!    3 udp6); 2 an interface, then the transport, the host (u32), the interface's name (text), and
 //!    what the network clock read at the run's zero (i64 ns); 3 interfaces of several hosts, whose
 //!    parts were joined: how many (u32), transport, host and name of each, and the same of the
-//!    clock
+//!    clock; 4 the same, of one host or more, with whether each part was cut off (u8: 0, 1) and by
+//!    how much its clock was ahead (u8: 0 unknown; 1, then at least and at most, i64 ns each)
 //! 4. ending: u8: 0 complete; 1 early, then when (i64 ns) and why (text)
 //! 5. lag: u8: 0 none; 1, then by how much at most (i64 ns)
 //! 6. ends: how many (u32); each: channel (u32), role (u8: 0 talker, 1 listener), node (u32),
@@ -60,7 +61,7 @@ mod recorded_tcp;
 
 use onbeat_model::name::is_name;
 use onbeat_model::record::{
-    Carrier, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
+    Carrier, ClockAhead, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
 };
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
@@ -301,17 +302,25 @@ fn put_network(out: &mut Vec<u8>, network: &Carrier) {
         Carrier::Emulated => out.push(0),
         Carrier::Namespaces { transport } => out.extend([1, number(transport)]),
         Carrier::Interfaces { parts, epoch_ns } => {
-            match parts.len() {
-                1 => out.push(2),
-                several => {
-                    out.push(3);
-                    out.extend(u32::try_from(several).expect("a system has fewer").to_le_bytes());
+            let has_more = parts.iter().any(|part| part.cut_off || part.ahead.is_some());
+            let count = u32::try_from(parts.len()).expect("a system has fewer");
+            match (has_more, count) {
+                (false, 1) => out.push(2),
+                _ => {
+                    out.push(if has_more { 4 } else { 3 });
+                    out.extend(count.to_le_bytes());
                 }
             }
-            for InterfacePart { transport, host, name } in parts {
+            for InterfacePart { transport, host, name, cut_off, ahead } in parts {
                 out.push(number(transport));
                 out.extend(host.0.to_le_bytes());
                 put_text(out, name);
+                if has_more {
+                    out.extend([u8::from(*cut_off), u8::from(ahead.is_some())]);
+                    for span in ahead.iter().flat_map(|ahead| [ahead.least, ahead.most]) {
+                        out.extend(span.as_ns().to_le_bytes());
+                    }
+                }
             }
             out.extend(epoch_ns.to_le_bytes());
         }
@@ -391,12 +400,13 @@ impl<'a> Input<'a> {
             [0] => Ok(Carrier::Emulated),
             [1] => Ok(Carrier::Namespaces { transport: self.transport()? }),
             [2] => Ok(Carrier::Interfaces { parts: vec![self.part()?], epoch_ns: self.i64()? }),
-            [3] => {
+            [kind @ (3 | 4)] => {
                 let count = self.u32()?;
                 let count = self.count(count.into(), PART_MIN)?;
-                let parts = (0..count).map(|_| self.part()).collect::<Result<Vec<_>, _>>()?;
+                let part = |_| if kind == 4 { self.whole_part() } else { self.part() };
+                let parts = (0..count).map(part).collect::<Result<Vec<_>, _>>()?;
                 let is_sorted = parts.is_sorted_by(|a, b| a.host < b.host);
-                if count < 2 || !is_sorted {
+                if count < 2 && kind == 3 || count == 0 || !is_sorted {
                     return Err(Error::Value("the hosts of the network"));
                 }
                 Ok(Carrier::Interfaces { parts, epoch_ns: self.i64()? })
@@ -409,7 +419,24 @@ impl<'a> Input<'a> {
             transport: self.transport()?,
             host: NodeId(self.u32()?),
             name: self.interface()?,
+            cut_off: false,
+            ahead: None,
         })
+    }
+    fn whole_part(&mut self) -> Result<InterfacePart, Error> {
+        let part = self.part()?;
+        let cut_off = self.flag("whether a part was cut off")?;
+        let ahead = match self.flag("whether a clock is known")? {
+            false => None,
+            true => {
+                let (least, most) = (Span::from_ns(self.i64()?), Span::from_ns(self.i64()?));
+                if least > most {
+                    return Err(Error::Value("by how much a clock was ahead"));
+                }
+                Some(ClockAhead { least, most })
+            }
+        };
+        Ok(InterfacePart { cut_off, ahead, ..part })
     }
     /// A count of things that each take `size` octets or more, all of which must be there.
     fn count(&self, count: u64, size: usize) -> Result<usize, Error> {

@@ -106,7 +106,8 @@ pub struct NetworkResult {
     /// On interfaces: what the network clock read at the instant that the run calls zero, since
     /// 1970 (TAI).
     pub epoch_ns: Option<i64>,
-    /// On interfaces of several hosts: whose parts were joined. Only what their ends did is known.
+    /// On interfaces of several hosts, or where a part was cut off: whose parts there are. Only
+    /// what their ends did is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartResult>,
 }
@@ -120,6 +121,9 @@ pub struct PartResult {
     pub interface: String,
     /// How frames got there.
     pub transport: TransportKind,
+    /// Whether the part was lost before it was over: what its ends did is only known up to then.
+    #[serde(default)]
+    pub cut_off: bool,
 }
 
 /// A kind of network.
@@ -155,10 +159,11 @@ impl NetworkResult {
             host: system.node(part.host).name.clone(),
             interface: part.name.clone(),
             transport: part.transport,
+            cut_off: part.cut_off,
         };
         let epoch_ns = Some(epoch_ns);
         let parts: Vec<_> = parts.iter().map(of_part).collect();
-        let [PartResult { host, interface, transport }] = &parts[..] else {
+        let [PartResult { host, interface, transport, cut_off: false }] = &parts[..] else {
             let (kind, first) = (NetworkName::Interfaces, parts.first().map(|part| part.transport));
             let is_same = parts.iter().all(|part| Some(part.transport) == first);
             let transport = first.filter(|_| is_same);

@@ -9,12 +9,15 @@
 //! engine's greatest lag on top. Over a kernel it is the time from station to station. Losses are
 //! never charged to the machine. What a full queue dropped the network had delivered: it breaks no
 //! promise, but none is then seen to be kept.
+//! Between two machines a latency is known as far as the difference of their clocks is: it is too
+//! long if it is with every difference that there may be, and within its bound if it is with every
+//! one; else nothing is judged.
 //! A channel of which one side ran on another machine cannot be judged, nor one of which an end's
 //! clock has stepped, because a fault let it: its latencies are by these clocks. Of other channels
 //! that such a step may have reached what would be broken is not judged.
 
 use crate::join::{Joined, Message};
-use crate::parts::by_two_clocks;
+use crate::parts::ClockOffsets;
 use crate::result::Verdict;
 use crate::stepped::{Reach, clock_of_end};
 use onbeat_model::plan::{ChannelPlan, Plan};
@@ -50,7 +53,7 @@ struct Excess {
 pub(crate) fn channel(
     system: &System,
     (described, plan): (&Channel, &ChannelPlan),
-    log: &RunLog,
+    (log, clocks): (&RunLog, &ClockOffsets),
     joined: &Joined,
     is_reached: bool,
 ) -> Judgement {
@@ -74,9 +77,8 @@ pub(crate) fn channel(
         true => Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}")),
         false => Judgement::new(Verdict::Broken, reason),
     };
-    let two_clocks = by_two_clocks(log, joined);
-    let excess = excess(system, plan, log, joined);
-    if excess.unexplained > 0 && two_clocks.is_none() {
+    let excess = excess(system, plan, (log, clocks), joined);
+    if excess.unexplained > 0 {
         return broken(excess.describe());
     }
     if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
@@ -94,13 +96,18 @@ pub(crate) fn channel(
         let reason = format!("{were} lost in the queue of a reader that came too late for them");
         return Judgement::new(Verdict::NotJudged, reason);
     }
-    if let Some(reason) = two_clocks {
-        return Judgement::new(Verdict::NotJudged, reason);
-    }
     if excess.count > 0 {
         return Judgement::new(Verdict::NotJudged, excess.blame(log));
     }
-    let slowest = joined.messages().filter_map(Message::latency_ns).max();
+    if let Some(reason) = doubtful(system, plan, clocks, joined) {
+        return Judgement::new(Verdict::NotJudged, reason);
+    }
+    let slowest = joined.listeners.iter().filter_map(|listener| {
+        let least = clocks.between(joined.talker.node, listener.end.node).least?;
+        let slowest = listener.messages.iter().filter_map(Message::latency_ns).max()?;
+        Some(slowest.saturating_sub(least))
+    });
+    let slowest = slowest.max();
     let (slowest, bound) = (span(slowest.unwrap_or(0)), plan.bound().unwrap_or(Span::ZERO));
     let sent = joined.sent().unwrap_or(0);
     let reason = format!("all of {sent} arrived, the slowest after {slowest} of {bound}");
@@ -153,7 +160,9 @@ fn one_sided(system: &System, log: &RunLog, joined: &Joined) -> Option<String> {
         (false, false) => return Some("it does not come to this host".to_owned()),
     };
     let [host] = &parts[..] else {
-        return Some(format!("known is only its {side}'s side: the other one has no part here"));
+        return Some(format!(
+            "known is only its {side}'s side: the other one has no whole part here"
+        ));
     };
     let host = &system.node(host.host).name;
     Some(format!("known is only its {side}'s side, host {host}"))
@@ -181,17 +190,24 @@ fn unjudgeable(log: &RunLog, joined: &Joined) -> Option<String> {
     })
 }
 
-fn excess(system: &System, plan: &ChannelPlan, log: &RunLog, joined: &Joined) -> Excess {
+/// What took longer than it might, whatever the clocks were.
+fn excess(
+    system: &System,
+    plan: &ChannelPlan,
+    (log, clocks): (&RunLog, &ClockOffsets),
+    joined: &Joined,
+) -> Excess {
     let lag_ns = log.lag_max.map_or(0, Span::as_ns);
     let mut excess = Excess::default();
     for (listener, bound) in joined.listeners.iter().zip(&plan.bounds) {
         let bound = bound.total();
+        let apart = clocks.between(joined.talker.node, listener.end.node);
+        let Some(most) = apart.most else { continue };
         for message in &listener.messages {
-            let Some(latency) = message.latency_ns().filter(|ns| *ns > bound.as_ns()) else {
-                continue;
-            };
+            let latency = message.latency_ns().map(|ns| ns.saturating_sub(most));
+            let Some(latency) = latency.filter(|ns| *ns > bound.as_ns()) else { continue };
             let over = latency.saturating_sub(bound.as_ns());
-            let in_network = message.in_network_ns();
+            let in_network = message.in_network_ns().map(|ns| ns.saturating_sub(most));
             let explained = log.time == TimeMode::Real
                 && in_network.unwrap_or(latency) <= bound.as_ns().saturating_add(lag_ns);
             excess.in_network = excess.in_network.max(in_network);
@@ -205,6 +221,22 @@ fn excess(system: &System, plan: &ChannelPlan, log: &RunLog, joined: &Joined) ->
         }
     }
     excess
+}
+
+/// Why it is not known whether latencies between two machines are within their bounds.
+fn doubtful(
+    system: &System,
+    plan: &ChannelPlan,
+    clocks: &ClockOffsets,
+    joined: &Joined,
+) -> Option<String> {
+    joined.listeners.iter().zip(&plan.bounds).find_map(|(listener, bound)| {
+        let ends = [joined.talker.node, listener.end.node];
+        let slowest = listener.messages.iter().filter_map(Message::latency_ns).max()?;
+        let why = clocks.doubt(ends, slowest, bound.total())?;
+        let [talker, listener] = ends.map(|node| &system.node(node).name);
+        Some(format!("its latencies are between the clocks of {talker} and {listener}: {why}"))
+    })
 }
 
 impl Excess {

@@ -1,10 +1,10 @@
 //! Parts of one run that several machines recorded.
 
-use crate::common::small::{only_on, run, two_listeners};
+use crate::common::small::{log_of, one_channel, only_on, run, two_listeners};
 use crate::common::{channel, got, log, plan, sent, system};
 use onbeat_measure::records::{decode, encode};
-use onbeat_measure::{ClockDifference, NetworkName, Verdict, merge};
-use onbeat_model::record::{Carrier, Ending, RunLog};
+use onbeat_measure::{ChannelResult, ClockDifference, NetworkName, Verdict, merge};
+use onbeat_model::record::{Carrier, ClockAhead, Ending, RunLog};
 use onbeat_model::time::{NetTime, Span};
 
 #[test]
@@ -41,7 +41,11 @@ fn what_a_host_without_a_part_did_is_not_known() {
     assert_eq!(channel.listeners[0].received, Some(3));
     assert_eq!(channel.listeners[1].received, None);
     assert_eq!(channel.verdict, Verdict::NotJudged);
-    assert!(channel.verdict_reason.contains("has no part here"), "{}", channel.verdict_reason);
+    assert!(
+        channel.verdict_reason.contains("has no whole part here"),
+        "{}",
+        channel.verdict_reason
+    );
 }
 
 /// Messages both ways between `a` and `b`, each 100 µs, if the clock of `b` is `ahead_ns`, by one
@@ -80,6 +84,8 @@ fn messages_both_ways_show_how_far_two_clocks_are_apart() {
             other: "b".to_owned(),
             least_ns: Some(ahead_ns - 100_000),
             greatest_ns: Some(ahead_ns + 100_000),
+            read_least_ns: None,
+            read_greatest_ns: None,
         };
         assert_eq!(found, [wanted], "planted {ahead_ns} ns");
     }
@@ -90,6 +96,76 @@ fn messages_both_ways_show_how_far_two_clocks_are_apart() {
         panic!("both are known")
     };
     assert_eq!(least - greatest, 900_000 - 200_000);
+}
+
+/// The result of a channel from `a` to `b` with a bound of 200 µs and these latencies, as the two
+/// hosts' machines recorded it, where readings showed how far each one's clock was ahead, in µs.
+fn read(latencies_us: &[i64], ahead_us: [Option<[i64; 2]>; 2]) -> ChannelResult {
+    let (system, plan) = one_channel();
+    let latencies: Vec<_> = latencies_us.iter().map(|us| Some(*us)).collect();
+    let log = log_of(&system, &latencies);
+    let mut merged =
+        merge(&system, [0, 1].map(|host| only_on(host, log.clone())).to_vec()).expect("one run");
+    let Carrier::Interfaces { parts, .. } = &mut merged.network else { panic!("interfaces") };
+    for (part, ahead) in parts.iter_mut().zip(ahead_us) {
+        let us = |[least, most]: [i64; 2]| ClockAhead {
+            least: Span::from_us(least),
+            most: Span::from_us(most),
+        };
+        part.ahead = ahead.map(us);
+    }
+    assert_eq!(decode(&encode(&merged)), Ok(merged.clone()));
+    run(&system, &plan, &merged).channels.remove(0)
+}
+
+#[test]
+fn the_clocks_error_counts_in_the_verdict() {
+    // Without readings one direction of messages says how far `b` is ahead at most.
+    let blind = read(&[90, 100, 110], [None, None]);
+    assert_eq!(blind.verdict, Verdict::NotJudged, "{}", blind.verdict_reason);
+    assert!(blind.verdict_reason.contains("as far as messages show"), "{}", blind.verdict_reason);
+    // `b` is ahead by -20 to 30 µs: the slowest took at most 130.
+    let near = [Some([-10, 10]), Some([-10, 20])];
+    let kept = read(&[90, 100, 110], near);
+    assert_eq!(kept.verdict, Verdict::Kept, "{}", kept.verdict_reason);
+    assert!(kept.verdict_reason.contains("after 130 µs of 200 µs"), "{}", kept.verdict_reason);
+    // 190 may be 160 to 210.
+    let doubt = read(&[90, 190], near);
+    assert_eq!(doubt.verdict, Verdict::NotJudged, "{}", doubt.verdict_reason);
+    assert!(doubt.verdict_reason.contains("took 160 µs to 210 µs"), "{}", doubt.verdict_reason);
+    // 240 are at least 210; so are 210 µs from the port to the program that nobody explains.
+    let broken = read(&[90, 240], near);
+    assert_ne!(broken.verdict, Verdict::Kept, "{}", broken.verdict_reason);
+    assert!(broken.verdict_reason.contains("took 210 µs of 200 µs"), "{}", broken.verdict_reason);
+    // They exclude each other: one of the clocks was set during the run.
+    let set = read(&[-500, 100], near);
+    assert_eq!(set.verdict, Verdict::NotJudged, "{}", set.verdict_reason);
+    assert!(set.verdict_reason.contains("took 70 µs to 600 µs"), "{}", set.verdict_reason);
+}
+
+#[test]
+fn what_a_part_did_that_was_cut_off_is_not_known_and_its_records_are_kept() {
+    let (system, plan, log) = two_listeners();
+    for lost in [0, 1] {
+        let mut parts = [0, 1, 2].map(|host| only_on(host, log.clone())).to_vec();
+        let part = &mut parts[lost];
+        let Carrier::Interfaces { parts: of, .. } = &mut part.network else { panic!("a part") };
+        of[0].cut_off = true;
+        part.ends[lost].records.truncate(2);
+        let merged = merge(&system, parts).expect("one run");
+        let result = run(&system, &plan, &merged);
+        assert!(result.network.parts[lost].cut_off);
+        let channel = &result.channels[0];
+        assert_eq!(channel.verdict, Verdict::NotJudged, "{}", channel.verdict_reason);
+        assert_eq!(merged.ends[lost].records.len(), 2);
+        match lost {
+            0 => assert_eq!((channel.sent, channel.received), (None, Some(6))),
+            _ => assert_eq!(
+                (channel.sent, channel.listeners[0].received, channel.listeners[1].received),
+                (Some(4), None, Some(3))
+            ),
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::common;
 use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
 use onbeat_model::record::{
-    Carrier, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
+    Carrier, ClockAhead, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
 };
 use onbeat_model::reservation::{
     FailureCode, ListenerReservation, ReservationObserved, ReservationStatus, ReservationsObserved,
@@ -60,15 +60,22 @@ fn any_network() -> impl Strategy<Value = Carrier> {
         Just(TransportKind::Udp4),
         Just(TransportKind::Udp6),
     ];
-    let interface = (any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", transport.clone());
+    let ahead = (any::<i64>(), any::<i64>()).prop_map(|(a, b)| ClockAhead {
+        least: Span::from_ns(a.min(b)),
+        most: Span::from_ns(a.max(b)),
+    });
+    let more = (any::<bool>(), prop::option::of(ahead));
+    let more = prop_oneof![Just((false, None)), more];
+    let interface = (any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", transport.clone(), more);
     let interfaces = prop::collection::vec(interface, 1..4);
     (0..3, transport, interfaces, any::<i64>()).prop_map(
         |(kind, transport, interfaces, epoch_ns)| match kind {
             0 => Carrier::Emulated,
             1 => Carrier::Namespaces { transport },
             _ => {
-                let part = |(host, name, transport)| {
-                    (host, InterfacePart { host: NodeId(host), name, transport })
+                let part = |(host, name, transport, (cut_off, ahead))| {
+                    let host_id = NodeId(host);
+                    (host, InterfacePart { host: host_id, name, transport, cut_off, ahead })
                 };
                 let parts: BTreeMap<_, _> = interfaces.into_iter().map(part).collect();
                 Carrier::Interfaces { parts: parts.into_values().collect(), epoch_ns }

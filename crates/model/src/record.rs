@@ -189,14 +189,38 @@ pub struct InterfacePart {
     pub name: String,
     /// How frames got there.
     pub transport: TransportKind,
+    /// Whether the part was lost before it was over: what it did after its last record is not
+    /// known.
+    pub cut_off: bool,
+    /// What readings showed of its clock, if somebody took them.
+    pub ahead: Option<ClockAhead>,
+}
+
+/// By how much a machine's clock was ahead of the clock of the machine that ordered the run, as
+/// readings over the connection between them showed before the run and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockAhead {
+    /// At least; negative: it may have been behind.
+    pub least: Span,
+    /// At most, and not below the least.
+    pub most: Span,
+}
+
+impl ClockAhead {
+    /// What holds if one of two holds.
+    pub fn either(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
 }
 
 impl Carrier {
-    /// Whether the ends on a host took part in the run.
+    /// Whether the ends on a host took part in the run, and what they did is known.
     pub fn includes(&self, node: NodeId) -> bool {
         match self {
             Self::Emulated | Self::Namespaces { .. } => true,
-            Self::Interfaces { parts, .. } => parts.iter().any(|part| part.host == node),
+            Self::Interfaces { parts, .. } => {
+                parts.iter().any(|part| part.host == node && !part.cut_off)
+            }
         }
     }
 }

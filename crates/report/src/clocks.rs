@@ -123,7 +123,7 @@ fn cells(clock: &ClockResult) -> [String; 7] {
 
 /// How far two machines' clocks are apart, as far as messages show it.
 pub fn clock_difference(apart: &ClockDifference) -> String {
-    let ClockDifference { host, other, least_ns, greatest_ns } = apart;
+    let ClockDifference { host, other, least_ns, greatest_ns, .. } = apart;
     let span = |ns: &i64| Span::from_ns(*ns).to_string();
     let than = |ns: &i64, host: &str, other: &str| match ns.is_negative() {
         false => format!("{other} at most {} ahead of {host}", span(ns)),
@@ -141,6 +141,13 @@ pub fn clock_difference(apart: &ClockDifference) -> String {
         (Some(least), None) => than(&least.saturating_neg(), other, host),
         (None, None) => format!("{host} and {other}: unknown"),
     }
+}
+
+/// The same as readings before the run and after it show, if somebody took them.
+pub fn clock_readings(apart: &ClockDifference) -> Option<String> {
+    let ClockDifference { host, other, read_least_ns, read_greatest_ns, .. } = apart;
+    let [least, greatest] = [(*read_least_ns)?, (*read_greatest_ns)?].map(Span::from_ns);
+    Some(format!("{other} less {host}: from {least} to {greatest}"))
 }
 
 #[cfg(test)]
@@ -175,7 +182,19 @@ mod tests {
     fn what_messages_show_of_two_clocks_is_said_in_one_direction_or_both() {
         let said = |least_ns, greatest_ns| {
             let (host, other) = ("a".to_owned(), "b".to_owned());
-            clock_difference(&ClockDifference { host, other, least_ns, greatest_ns })
+            let [read_least_ns, read_greatest_ns] = [least_ns, greatest_ns];
+            let apart = ClockDifference {
+                host,
+                other,
+                least_ns,
+                greatest_ns,
+                read_least_ns,
+                read_greatest_ns,
+            };
+            if let Some(read) = clock_readings(&apart) {
+                assert!(read.starts_with("b less a: from "), "{read}");
+            }
+            clock_difference(&apart)
         };
         assert_eq!(said(Some(-90_000), Some(110_000)), "b less a: from -90 µs to 110 µs");
         assert_eq!(said(None, Some(40_000)), "b at most 40 µs ahead of a");

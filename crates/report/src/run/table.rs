@@ -105,7 +105,10 @@ pub(crate) fn network_name(run: &RunResult) -> String {
             format!("{host} on {}", interface.clone().unwrap_or_else(unnamed))
         }
         NetworkName::Interfaces => {
-            let hosts = run.network.parts.iter().map(|part| part.host.as_str());
+            let hosts = run.network.parts.iter().map(|part| match part.cut_off {
+                true => format!("{} (cut off)", part.host),
+                false => part.host.clone(),
+            });
             format!("parts of {}", hosts.collect::<Vec<_>>().join(", "))
         }
     };

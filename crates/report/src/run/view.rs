@@ -4,7 +4,7 @@ use super::figures::{Density, Latency, Load};
 use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
 use super::{accuracy, end_to_end};
 use crate::badge::{VerdictCount, class, verdict_counts};
-use crate::clocks::{ClockChart, clock_difference};
+use crate::clocks::{ClockChart, clock_difference, clock_readings};
 use crate::reservations::ProtocolReservations;
 use crate::schedulers::Schedulers;
 use crate::stations::StationsView;
@@ -317,7 +317,8 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
         NetworkName::Interface => format!("{}, {}", network_name(result), transport(result)),
         NetworkName::Interfaces => {
             let part = |part: &PartResult| {
-                format!("{} on {}, {}", part.host, part.interface, part.transport.as_str())
+                let end = if part.cut_off { ", cut off" } else { "" };
+                format!("{} on {}, {}{end}", part.host, part.interface, part.transport.as_str())
             };
             result.network.parts.iter().map(part).collect::<Vec<_>>().join("; ")
         }
@@ -335,8 +336,12 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
     if let Some(lag) = result.lag_max_ns {
         settings.push(("Engine behind the clock by at most", Span::from_ns(lag).to_string()));
     }
-    let apart = result.clock_differences.iter().map(clock_difference);
-    settings.extend(apart.map(|text| ("Clocks, by messages", text)));
+    let apart = || result.clock_differences.iter();
+    let has_messages =
+        |it: &&onbeat_measure::ClockDifference| it.least_ns.is_some() || it.greatest_ns.is_some();
+    let by_messages = apart().filter(has_messages).map(clock_difference);
+    settings.extend(by_messages.map(|text| ("Clocks, by messages", text)));
+    settings.extend(apart().filter_map(clock_readings).map(|text| ("Clocks, by readings", text)));
     settings
 }
 

@@ -184,7 +184,13 @@ impl Carrier {
             }
             NetworkKind::Interface { host, name, transport, epoch_ns, .. } => {
                 let (host, transport) = (*host, *transport);
-                let part = record::InterfacePart { host, name: name.clone(), transport };
+                let part = record::InterfacePart {
+                    host,
+                    name: name.clone(),
+                    transport,
+                    cut_off: false,
+                    ahead: None,
+                };
                 record::Carrier::Interfaces { parts: vec![part], epoch_ns: *epoch_ns }
             }
         }
