@@ -273,6 +273,12 @@ Without a verb, shows the state of every stream (docs/reservation.md).")]
     /// Cleans up after a killed run
     #[command(hide = true)]
     Keeper,
+    /// Runs one host's part for `onbeat run --on`, which has made this directory
+    #[command(hide = true)]
+    Part {
+        /// The directory
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -437,6 +443,11 @@ pub(crate) struct RunArguments {
     /// Host of the description that this machine is
     #[arg(long, value_name = "NAME", requires = "interface")]
     pub(crate) host: Option<String>,
+    /// File that says where the hosts are (docs/machines.md): runs each host's programs on its
+    /// machine, all at one time
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "network", "time",
+          "transport", "task_trace"])]
+    pub(crate) on: Option<PathBuf>,
     /// Start of a run with --interface, the same on all machines: UTC, as in
     /// 2026-12-01T08:00:00Z, or +5s from now [default: the next full minute]
     #[arg(long, value_name = "TIME", value_parser = start, requires = "interface")]
@@ -635,6 +646,10 @@ pub(crate) struct JoinArguments {
     /// Output directories of `onbeat run --host H --interface I`, one of each machine
     #[arg(value_name = "PART", required = true)]
     pub(crate) parts: Vec<PathBuf>,
+    /// Takes what was recorded of parts that were cut off, as `run --on` leaves it when it is
+    /// killed: PART.recording
+    #[arg(long)]
+    pub(crate) recovered: bool,
     #[command(flatten)]
     pub(crate) keep: KeepArguments,
     /// Output directory [default: `joined` beside the description]
@@ -811,6 +826,8 @@ impl From<TimeLevel> for Level {
 pub(crate) enum SchemaKind {
     /// system.toml
     System,
+    /// machines.toml
+    Machines,
     /// Task model, tasks.toml
     Tasks,
     /// Sidecar of a model in Lingua Franca

@@ -4,13 +4,14 @@ use crate::arguments::JoinArguments;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::output;
+use crate::recording;
 use crate::run::{evaluated, finish, recorded};
 use crate::source::Source;
 use crate::terminal;
 use crate::trust::Trust;
 use onbeat_measure::RunResult;
-use onbeat_model::record::RunLog;
-use onbeat_model::system::System;
+use onbeat_model::record::{Carrier, Ending, RunLog};
+use onbeat_model::system::{NodeId, System};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,11 @@ pub(crate) fn join(arguments: &JoinArguments) -> anyhow::Result<Exit> {
     if let Some(part) = arguments.parts.iter().find(is_target) {
         return Err(wrong(part, "a part is not written over: say with --out where to write"));
     }
-    let parts = arguments.parts.iter().map(|part| recorded(part));
+    let part = |part: &PathBuf| match arguments.recovered {
+        true => recovered(part),
+        false => recorded(part),
+    };
+    let parts = arguments.parts.iter().map(part);
     let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
     let runs = parts.first().map_or(0, Vec::len);
     if let Some((part, path)) = parts.iter().zip(&arguments.parts).find(|(p, _)| p.len() != runs) {
@@ -47,27 +52,60 @@ pub(crate) fn join(arguments: &JoinArguments) -> anyhow::Result<Exit> {
     finish(&source, &joined, (&target, arguments.sync), arguments.json)
 }
 
+/// The runs of a part that was cut off. Those before the last one are whole.
+fn recovered(part: &Path) -> anyhow::Result<Vec<RunLog>> {
+    let mut runs = recording::recovered(part)?;
+    for run in runs.iter_mut().filter(|run| run.ending != Ending::Complete) {
+        cut_off(run);
+    }
+    Ok(runs)
+}
+
 fn wrong(part: &Path, why: &str) -> anyhow::Error {
     WrongArgument(format!("{}: {why}", part.display())).into()
 }
 
-/// Says which hosts have channel ends and no part.
-fn missing(system: &System, log: &RunLog) {
+/// Says which hosts have channel ends and no part, or one that was cut off.
+pub(crate) fn missing(system: &System, log: &RunLog) {
+    let is_cut = |node: NodeId| match &log.network {
+        Carrier::Interfaces { parts, .. } => parts.iter().any(|it| it.host == node && it.cut_off),
+        Carrier::Emulated | Carrier::Namespaces { .. } => false,
+    };
     let hosts = log.ends.iter().map(|end| end.node).filter(|node| !log.network.includes(*node));
-    let names: BTreeSet<_> = hosts.map(|node| system.node(node).name.as_str()).collect();
-    if !names.is_empty() {
-        let names: Vec<_> = names.into_iter().collect();
+    let (cut, none): (BTreeSet<_>, BTreeSet<_>) = hosts.partition(|node| is_cut(*node));
+    let names = |nodes: BTreeSet<NodeId>| {
+        nodes.into_iter().map(|it| system.node(it).name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if !none.is_empty() {
+        let none = names(none);
         terminal::say(format_args!(
-            "onbeat: no part is of {}: what their ends did is not known",
-            names.join(", ")
+            "onbeat: no part is of {none}: what their ends did is not known"
+        ));
+    }
+    if !cut.is_empty() {
+        let cut = names(cut);
+        terminal::say(format_args!(
+            "onbeat: cut off is the part of {cut}: what it did after its last record is not known"
         ));
     }
 }
 
-/// Says what messages show of the machines' clocks.
-fn apart(result: &RunResult) {
+/// Marks the parts of a log as cut off.
+pub(crate) fn cut_off(log: &mut RunLog) {
+    if let Carrier::Interfaces { parts, .. } = &mut log.network {
+        parts.iter_mut().for_each(|part| part.cut_off = true);
+    }
+}
+
+/// Says what messages and readings show of the machines' clocks.
+pub(crate) fn apart(result: &RunResult) {
     for difference in &result.clock_differences {
-        let text = onbeat_report::clock_difference(difference);
-        terminal::say(format_args!("onbeat: clocks, as messages show: {text}"));
+        if difference.least_ns.is_some() || difference.greatest_ns.is_some() {
+            let text = onbeat_report::clock_difference(difference);
+            terminal::say(format_args!("onbeat: clocks, as messages show: {text}"));
+        }
+        if let Some(text) = onbeat_report::clock_readings(difference) {
+            terminal::say(format_args!("onbeat: clocks, as readings show: {text}"));
+        }
     }
 }

@@ -26,6 +26,7 @@ mod network;
 mod new;
 mod noise;
 mod old_words;
+mod on;
 mod output;
 mod plan;
 mod recording;
@@ -76,6 +77,7 @@ fn main() -> std::process::ExitCode {
         Verb::Schema { kind } => {
             let text = match kind {
                 SchemaKind::System => onbeat_description::schema(),
+                SchemaKind::Machines => onbeat_description::machines::schema(),
                 SchemaKind::Tasks => onbeat_description::tasks::schema(),
                 SchemaKind::LfSidecar => onbeat_description::lf::sidecar_schema(),
                 SchemaKind::LfFederation => onbeat_description::lf::schema(),
@@ -91,6 +93,7 @@ fn main() -> std::process::ExitCode {
             Ok(Exit::Fine)
         }
         Verb::Completions { shell } => completions::completions(*shell),
+        Verb::Part { directory } => on::part(directory),
         Verb::Keeper => {
             onbeat_run::process::keep(std::io::stdin());
             Ok(Exit::Fine)

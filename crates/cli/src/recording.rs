@@ -23,6 +23,8 @@ pub(crate) struct Recording {
     path: PathBuf,
     file: Option<File>,
     parts: u64,
+    /// What makes a report of it.
+    verb: &'static str,
     done: bool,
 }
 
@@ -39,13 +41,28 @@ impl Recording {
             .tempfile_in(parent.unwrap_or(Path::new(".")))
             .with_context(shown)?;
         let file = file.persist(&path).with_context(shown)?;
-        Ok(Self { path, file: Some(file), parts: 0, done: false })
+        Ok(Self { path, file: Some(file), parts: 0, verb: "report", done: false })
+    }
+
+    /// Begins one of a host's part beside the output of the whole run.
+    pub(crate) fn of_part(output: &Path, host: &str) -> anyhow::Result<Self> {
+        let mut name = output.components().as_path().as_os_str().to_owned();
+        name.push("-");
+        name.push(host);
+        let mut recording = Self::begin(Path::new(&name))?;
+        recording.verb = "join";
+        Ok(recording)
     }
 
     /// Adds what has been recorded since. Where the disk takes no more, what is there stays.
     pub(crate) fn add(&mut self, log: &RunLog) {
+        self.extend(&onbeat_measure::records::recording_part(log));
+    }
+
+    /// The same of a part that is octets already.
+    pub(crate) fn extend(&mut self, part: &[u8]) {
         let Some(file) = &mut self.file else { return };
-        match file.write_all(&onbeat_measure::records::recording_part(log)) {
+        match file.write_all(part) {
             Ok(()) => self.parts += 1,
             Err(error) => {
                 self.file = None;
@@ -75,8 +92,9 @@ impl Drop for Recording {
             return;
         }
         terminal::say(format_args!(
-            "onbeat: what was recorded is in {}: `onbeat report --recovered` makes a report of it",
-            self.path.display()
+            "onbeat: what was recorded is in {}: `onbeat {} --recovered` makes a report of it",
+            self.path.display(),
+            self.verb
         ));
     }
 }

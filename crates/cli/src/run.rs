@@ -5,6 +5,7 @@ use crate::build;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
 use crate::input;
+use crate::on;
 use crate::output::{self, Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
 use crate::recording::{self, Recording};
 use crate::source::Source;
@@ -31,12 +32,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One run that is asked for.
-struct Wanted {
-    scenario: String,
+pub(crate) struct Wanted {
+    pub(crate) scenario: String,
     /// The system with this run's settings.
-    system: System,
+    pub(crate) system: System,
     plan: Plan,
-    network: NetworkKind,
+    pub(crate) network: NetworkKind,
     /// Those that carry channels, if they do.
     stations: Vec<CarryingStation>,
     /// The priorities that the analysis proposes.
@@ -45,8 +46,12 @@ struct Wanted {
 
 /// Runs a system, measures it and writes the report.
 pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
+    if let Some(file) = &arguments.on {
+        return on::run(arguments, file);
+    }
     let source = load(arguments)?;
-    let mut wanted = wanted(&source, arguments)?;
+    let network = chosen::network(&source.system, arguments)?;
+    let mut wanted = wanted(&source, arguments, &network)?;
     let watch = watch(&wanted, arguments)?;
     let target = out(&source, arguments.out.as_deref())?;
     let host = match &wanted[0].network {
@@ -87,7 +92,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
 }
 
 /// The description, or the system of one program.
-fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
+pub(crate) fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
     if build::are_sources(&arguments.system) {
         let system = build::system_of(&arguments.system, arguments.origin, &arguments.bind)?;
         return Ok(Source::without_description(system, arguments.json));
@@ -202,7 +207,11 @@ pub(crate) fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
 }
 
 /// What is asked for, planned: if one plan has errors, nothing is run.
-fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wanted>> {
+pub(crate) fn wanted(
+    source: &Source,
+    arguments: &RunArguments,
+    network: &NetworkKind,
+) -> anyhow::Result<Vec<Wanted>> {
     let system = &source.system;
     let named: Vec<(String, RunSettings)> = match &arguments.scenario {
         None if arguments.all_scenarios => {
@@ -217,7 +226,6 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
     if named.is_empty() {
         bail!(WrongArgument("the description has no scenarios".to_owned()));
     }
-    let network = chosen::network(system, arguments)?;
     let plans = named.into_iter().map(|(scenario, mut settings)| {
         settings.time = arguments.time.map_or(settings.time, TimeMode::from);
         settings.duration = arguments.duration.unwrap_or(settings.duration);
@@ -228,7 +236,7 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
             settings.time = TimeMode::Real;
             if settings.backend == Backend::NetworkCode {
                 settings = chosen::with_slot_errors(settings);
-                chosen::by_stations(&network)?;
+                chosen::by_stations(network)?;
             } else {
                 chosen::without_reservations(&scenario, &settings)?;
                 settings.protected = false;
@@ -262,7 +270,7 @@ fn watch(wanted: &[Wanted], arguments: &RunArguments) -> anyhow::Result<Watch> {
 }
 
 /// Says what becomes of streams and faults: no table of a run shows them.
-fn modelled(wanted: &Wanted) {
+pub(crate) fn modelled(wanted: &Wanted) {
     let Wanted { system, network, .. } = wanted;
     let emulated = matches!(network, NetworkKind::Emulated);
     let models_tcp = emulated && system.run.time == TimeMode::Virtual;
@@ -302,7 +310,7 @@ fn proposed(study: &TimingReport) -> Vec<ProposedPriority> {
 }
 
 /// Says that real time knows nothing of the priorities that the analysis proposes.
-fn unapplied(wanted: &Wanted) {
+pub(crate) fn unapplied(wanted: &Wanted) {
     if wanted.system.run.time == TimeMode::Virtual || wanted.proposed.is_empty() {
         return;
     }
@@ -358,7 +366,7 @@ fn execute(
     }
 }
 
-fn progress_bar(scenario: &str, settings: RunSettings) -> ProgressBar {
+pub(crate) fn progress_bar(scenario: &str, settings: RunSettings) -> ProgressBar {
     let bar = ProgressBar::new((settings.duration.as_ns() / 1_000_000) as u64);
     let time = match settings.time {
         TimeMode::Virtual => "virtual",
@@ -393,7 +401,11 @@ pub(crate) fn run_directory(at: usize, scenario: &str) -> String {
 }
 
 /// Writes everything, all or nothing.
-fn write(system: &System, runs: &[Measured], output: Output<'_>) -> anyhow::Result<Results> {
+pub(crate) fn write(
+    system: &System,
+    runs: &[Measured],
+    output: Output<'_>,
+) -> anyhow::Result<Results> {
     for (at, (_, log, result)) in runs.iter().enumerate() {
         let directory = run_directory(at, &result.scenario);
         let records = onbeat_measure::records::encode(log);
@@ -412,7 +424,7 @@ fn write(system: &System, runs: &[Measured], output: Output<'_>) -> anyhow::Resu
     Ok(results)
 }
 
-fn show(system: &System, results: &Results, target: &Path, json: bool) {
+pub(crate) fn show(system: &System, results: &Results, target: &Path, json: bool) {
     let report = target.join(REPORT);
     if json {
         terminal::print(results.to_json().trim_end());
@@ -427,7 +439,7 @@ fn show(system: &System, results: &Results, target: &Path, json: bool) {
 }
 
 /// The exit code, and on standard error what is behind a bad one.
-fn exit_of(results: &Results, interrupted: bool) -> Exit {
+pub(crate) fn exit_of(results: &Results, interrupted: bool) -> Exit {
     let mut exit = Exit::Fine;
     for run in &results.runs {
         for channel in run.channels.iter().filter(|c| c.verdict == Verdict::Broken) {

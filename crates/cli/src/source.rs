@@ -35,6 +35,8 @@ pub(crate) struct Source {
     /// What it says.
     pub(crate) system: System,
     files: Vec<SourceFile>,
+    /// The description's file and those that it names, by their paths below the directory.
+    named: Vec<String>,
     /// Whether what is wrong is also printed for machines.
     json: bool,
     /// Whether all that the description says may go to the C compiler.
@@ -62,6 +64,7 @@ pub(crate) struct Examined {
     directory: PathBuf,
     is_trusted: bool,
     files: Vec<SourceFile>,
+    named: Vec<String>,
     system: Option<System>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -82,7 +85,9 @@ impl Examined {
         let name = Path::new(file.file_name().unwrap_or_default());
         let text = allowed(name, &file).map_err(anyhow::Error::msg)?;
         let shown = file.display().to_string();
+        let mut named = vec![name.to_string_lossy().into_owned()];
         let loaded = onbeat_description::load(&shown, &text, &mut |name| {
+            named.push(name.to_owned());
             allowed(Path::new(name), &directory.join(name))
         });
         let (files, mut system, mut diagnostics) =
@@ -95,7 +100,7 @@ impl Examined {
         if let Some(system) = &mut system {
             onbeat_bounds::choose_classes(system);
         }
-        Ok(Self { directory, is_trusted, files, system, diagnostics })
+        Ok(Self { directory, is_trusted, files, named, system, diagnostics })
     }
 
     /// Reads a description and also looks for what prevents its plans; without bounds only for what
@@ -253,11 +258,18 @@ impl Source {
             directory: examined.directory,
             system,
             files: examined.files,
+            named: examined.named,
             json,
             is_trusted: examined.is_trusted,
             graphs: OnceCell::new(),
             kept: KeptPlan::default(),
         })
+    }
+
+    /// The description's file and those that it names, by their paths below the directory; none
+    /// without a description.
+    pub(crate) fn named(&self) -> &[String] {
+        &self.named
     }
 
     /// With channels where they are in an earlier plan, if there is one.
@@ -298,6 +310,7 @@ impl Source {
             directory: PathBuf::from("."),
             system,
             files: Vec::new(),
+            named: Vec::new(),
             json,
             is_trusted: true,
             graphs: OnceCell::new(),
@@ -315,7 +328,7 @@ impl Source {
 
     /// The plan, and what the user should know of it. Where hosts and bridges reserve, too little
     /// bandwidth prevents no run: they decide who gets it, and nothing has a bound.
-    fn plan_to_run(
+    pub(crate) fn plan_to_run(
         &self,
         system: &System,
         protected: bool,

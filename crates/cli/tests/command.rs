@@ -177,6 +177,7 @@ fn a_program_outside_of_a_run_says_how_to_start_it() {
 fn the_schemas_that_are_printed_are_the_ones_in_the_tree() {
     for kind in [
         "system",
+        "machines",
         "tasks",
         "lf-sidecar",
         "lf-federation",

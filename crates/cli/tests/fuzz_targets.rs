@@ -27,6 +27,8 @@ mod integrity;
 mod keys;
 #[path = "../../../fuzz/fuzz_targets/lf.rs"]
 mod lf;
+#[path = "../../../fuzz/fuzz_targets/machines.rs"]
+mod machines;
 #[path = "../../../fuzz/fuzz_targets/manifest.rs"]
 mod manifest;
 #[path = "../../../fuzz/fuzz_targets/mrp.rs"]
@@ -113,6 +115,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("integrity", |input| integrity::fuzz(Input::of(input))),
         ("keys", |input| keys::fuzz(Input::of(input))),
         ("lf", |input| lf::fuzz(Input::of(input))),
+        ("machines", |input| machines::fuzz(Input::of(input))),
         ("manifest", |input| manifest::fuzz(Input::of(input))),
         ("mrp", |input| mrp::fuzz(Input::of(input))),
         ("mrpd", |input| mrpd::fuzz(Input::of(input))),

@@ -75,6 +75,7 @@ mod netconf;
 mod netns;
 mod new;
 mod noise;
+mod on;
 mod recording;
 mod refusals;
 mod rendezvous;

@@ -16,6 +16,7 @@ pub(crate) mod fields;
 mod group;
 pub mod import;
 pub mod lf;
+pub mod machines;
 pub mod manifest;
 pub(crate) mod names;
 mod nodes;

@@ -154,7 +154,11 @@ fn every_example_and_template_names_its_schema_which_allows_it() {
         let text = fs::read_to_string(&file).expect("text");
         let (path, schema) = schema_of(&file, &text);
         let is_description = text.contains("[[host]]");
-        let kind = if is_description { "system" } else { "tasks" };
+        let kind = match (is_description, text.contains("[[machine]]")) {
+            (true, _) => "system",
+            (false, true) => "machines",
+            (false, false) => "tasks",
+        };
         assert_eq!(path, root().join(format!("schema/{kind}.schema.json")), "{}", file.display());
         let value: Value = toml::from_str(&text).expect("TOML");
         let found = wrong(&schema, &schema, &value, "");

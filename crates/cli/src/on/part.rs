@@ -1,0 +1,298 @@
+//! One machine's side of a run over several: `onbeat part`, which the command has copied there and
+//! speaks with over its standard input and output.
+//!
+//! ```text
+//! standard input ── reader ──→ clock, files
+//!                     └ orders ──→ this thread: looks, runs ──→ writer ── standard output
+//! ```
+//! When the input ends or is silent, so does the run; whatever happens, the directory goes.
+
+use super::protocol::{self, CheckOrder, Order, RunOrder, Told};
+use crate::build;
+use crate::chosen;
+use crate::exit::Exit;
+use crate::run;
+use crate::source::Source;
+use crate::trust::Trust;
+use anyhow::{Context, bail, ensure};
+use onbeat::interface::{
+    ClockKind, Interface, InterfaceOptions, InterfaceSettings, NetworkClock, Synchronisation,
+};
+use onbeat_machine::doctor::{Facts, Requirements, State, evaluate};
+use onbeat_measure::records;
+use onbeat_model::record::RunLog;
+use onbeat_model::system::{Backend, TimeMode};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, RunOptions, StartAt};
+use onbeat_run::machine::Machine;
+use onbeat_run::process::{Kept, Reaper, adopt_orphans, end_orphans};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+
+/// After so long without a word the command counts as gone.
+const SILENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
+/// Carries out the orders of the command that has made `directory`, until they end.
+pub(crate) fn part(directory: &Path) -> anyhow::Result<Exit> {
+    is_ours(directory)?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    reaper.guard(Kept::Path(directory))?;
+    let interrupted = run::interrupt()?;
+    adopt_orphans();
+    let tell = Teller::start(&interrupted);
+    tell.say(&Told::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
+    let files = directory.join("system");
+    DirBuilder::new().mode(0o700).create(&files)?;
+    let orders = listen(&files, &tell, &interrupted);
+    let mut member = None;
+    for order in orders {
+        let done = match order {
+            Order::Check(order) => Member::new(&files, order).map(|(new, told)| {
+                member = Some(new);
+                tell.say(&told);
+            }),
+            Order::Run(order) => match &member {
+                None => Err(anyhow::anyhow!("a run was ordered before the machine was looked at")),
+                Some(member) => member.run(&order, &tell, &mut reaper, &interrupted),
+            },
+            Order::File { .. } | Order::Clock { .. } | Order::Alive | Order::Stop => Ok(()),
+        };
+        if let Err(error) = done {
+            tell.say(&Told::Failed { why: format!("{error:#}") });
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// The directory goes in the end with all that is in it: it must be what was made for this.
+fn is_ours(directory: &Path) -> anyhow::Result<()> {
+    let own = std::env::current_exe()?;
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let is_it = directory.is_absolute()
+        && name.starts_with("onbeat.")
+        && directory.join("onbeat").canonicalize().ok() == Some(own);
+    ensure!(is_it, "`onbeat part` is what `onbeat run --on` starts on machines");
+    Ok(())
+}
+
+/// What is told goes by way of a thread: a stream that takes nothing delays nothing else.
+#[derive(Clone)]
+struct Teller(Sender<Vec<u8>>);
+
+impl Teller {
+    fn start(interrupted: &Arc<AtomicBool>) -> Self {
+        let (sender, receiver) = mpsc::channel::<Vec<u8>>();
+        let interrupted = Arc::clone(interrupted);
+        std::thread::spawn(move || {
+            let mut output = io::stdout();
+            for octets in receiver {
+                if output.write_all(&octets).and_then(|()| output.flush()).is_err() {
+                    interrupted.store(true, Ordering::Relaxed);
+                    return;
+                }
+            }
+        });
+        Self(sender)
+    }
+
+    fn say(&self, told: &Told) {
+        self.send(told, &[]);
+    }
+
+    fn send(&self, told: &Told, body: &[u8]) {
+        // It is no longer heard: the run ends for that.
+        let _ = self.0.send(protocol::encode(told, body));
+    }
+}
+
+/// Standard input, which must not be silent.
+struct Input;
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let input = rustix::stdio::stdin();
+        let mut ready = [PollFd::new(&input, PollFlags::IN)];
+        match poll(&mut ready, Some(&SILENCE)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => Ok(rustix::io::read(input, into)?),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Takes orders: what is quick at once, so that a run does not delay it. When they end, the run is
+/// to end.
+fn listen(files: &Path, tell: &Teller, interrupted: &Arc<AtomicBool>) -> Receiver<Order> {
+    let (sender, receiver) = mpsc::channel();
+    let (files, tell, interrupted) = (files.to_owned(), tell.clone(), Arc::clone(interrupted));
+    std::thread::spawn(move || {
+        while let Ok(Some((order, body))) = protocol::next::<Order>(&mut Input) {
+            match order {
+                Order::Alive => {}
+                Order::Stop => interrupted.store(true, Ordering::Relaxed),
+                Order::Clock { number } => {
+                    let tai_ns = StartAt::In(Span::ZERO).network_ns();
+                    tell.say(&Told::Clock { number, tai_ns });
+                }
+                Order::File { name, executable } => {
+                    if let Err(error) = keep(&files, &name, executable, &body) {
+                        tell.say(&Told::Failed { why: format!("{name}: {error}") });
+                    }
+                }
+                Order::Check(_) | Order::Run(_) => {
+                    if sender.send(order).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        interrupted.store(true, Ordering::Relaxed);
+    });
+    receiver
+}
+
+/// Writes a file below a directory.
+fn keep(files: &Path, name: &str, executable: bool, octets: &[u8]) -> io::Result<()> {
+    let name = Path::new(name);
+    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(io::Error::other("a file has a place below the directory"));
+    }
+    let path = files.join(name);
+    if let Some(parent) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
+    }
+    let mode = if executable { 0o755 } else { 0o644 };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(octets)
+}
+
+/// A machine that has been looked at.
+struct Member {
+    source: Source,
+    order: CheckOrder,
+}
+
+impl Member {
+    /// Reads the description and looks at the machine.
+    fn new(files: &Path, order: CheckOrder) -> anyhow::Result<(Self, Told)> {
+        let mut source = Source::load(&files.join(&order.description), false, Trust::Runs)?;
+        let built = source.system.programs.iter().map(|program| &program.name);
+        let built: Vec<_> = built.map(|name| Self::built(&order.built, files, name)).collect();
+        build::place(&mut source.system, &built);
+        let interface = Interface::named(&order.interface)
+            .with_context(|| format!("interface `{}`", order.interface))?;
+        ensure!(
+            interface.up,
+            "interface `{0}` is down: `ip link set {0} up` starts it",
+            order.interface
+        );
+        let (clock_error_ns, clock) = match synchronisation(&interface)? {
+            Synchronisation::Synchronised { error } => (Some(error.as_ns()), String::new()),
+            Synchronisation::NotSynchronised { reasons } => {
+                let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+                (None, reasons.join("; "))
+            }
+        };
+        let plan = source.plan_without_bounds(&source.system, false)?;
+        let mut wanted = Requirements::of_host(&source.system, &plan, &order.host)?;
+        wanted.interface = Some(order.interface.clone());
+        let findings = evaluate(&Facts::collect(&Machine::this(), None), Some(&wanted));
+        let blocks = findings.iter().filter(|finding| finding.state == State::Blocks);
+        let blocks = blocks.map(|finding| finding.name()).collect();
+        Ok((Self { source, order }, Told::Checked { clock_error_ns, clock, blocks }))
+    }
+
+    /// Where a program is that was compiled.
+    fn built(built: &BTreeMap<String, String>, files: &Path, name: &str) -> Option<String> {
+        let place: PathBuf = files.join(built.get(name)?);
+        Some(place.to_string_lossy().into_owned())
+    }
+
+    /// Runs the host's programs and tells what was recorded.
+    fn run(
+        &self,
+        order: &RunOrder,
+        tell: &Teller,
+        reaper: &mut Reaper,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        let mut system = self.source.system.clone();
+        if !order.scenario.is_empty() {
+            system.run = chosen::scenario(&system, &order.scenario)?.run;
+        }
+        system.run.time = TimeMode::Real;
+        system.run.duration = Span::from_ns(order.duration_ns);
+        system.run.seed = order.seed;
+        system.run.backend = order.backend;
+        match order.backend {
+            Backend::Bridges => system.run.protected = false,
+            Backend::NetworkCode => system.run = chosen::with_slot_errors(system.run),
+        }
+        let (plan, _) = self.source.plan_to_run(&system, system.run.protected)?;
+        let stations = self.source.stations(&system)?;
+        let mut shown = None;
+        let mut progress = |now: NetTime| {
+            let tenth = now.as_ns() / 100_000_000;
+            if shown.replace(tenth) != Some(tenth) {
+                tell.say(&Told::Progress { ns: now.as_ns() });
+            }
+        };
+        let mut recorded = |log: &RunLog| tell.send(&Told::Recorded, &records::recording_part(log));
+        let CheckOrder { host, interface, transport, .. } = &self.order;
+        let options = InterfaceOptions {
+            follow_schedule: order.poll_expected,
+            ..InterfaceOptions::default()
+        };
+        let network = NetworkKind::Interface {
+            host: chosen::host_named(&system, host)?,
+            name: interface.clone(),
+            transport: *transport,
+            options,
+            epoch_ns: order.epoch_ns,
+        };
+        let options = RunOptions {
+            proposed: Vec::new(),
+            scenario: order.scenario.clone(),
+            settings: system.run,
+            network,
+            stations,
+            directory: &self.source.directory,
+            progress: &mut progress,
+            recorded: Some(&mut recorded),
+            interrupted,
+            trace: order.trace,
+            break_at: order.break_ns.map(Span::from_ns),
+            task_trace: None,
+            reaper: Some(&mut *reaper),
+        };
+        let outcome = coordinator::run(&system, &plan, options);
+        let left = end_orphans(reaper.number());
+        let Outcome { log, mut notes } = match outcome {
+            Ok(outcome) => outcome,
+            Err(NoRun::Description(found)) => bail!("{}", found.message),
+            Err(error) => return Err(error.into()),
+        };
+        if !left.is_empty() {
+            notes.push(format!(
+                "processes {left:?}, which the programs left behind, could not be ended"
+            ));
+        }
+        tell.send(&Told::Done { notes }, &records::encode(&log));
+        Ok(())
+    }
+}
+
+/// What the machine says of its clock.
+fn synchronisation(interface: &Interface) -> anyhow::Result<Synchronisation> {
+    let settings = InterfaceSettings { clock: ClockKind::Tai, ..InterfaceSettings::default() };
+    let clock = NetworkClock::open(interface, &settings)?;
+    clock.synchronisation().context("the clock is not watched")
+}

@@ -1,0 +1,507 @@
+//! The command's side of a run on several machines: all are made ready, start at one instant, and
+//! are heard until the last one has told its records. What fails, fails by name, and ends the run
+//! everywhere; what was recorded until then is kept.
+
+use super::clocks::{self, Ahead, Clock, Reading};
+use super::fleet::{Event, Fleet};
+use super::protocol::{CheckOrder, Order, RunOrder, Told};
+use crate::arguments::RunArguments;
+use crate::build;
+use crate::chosen::{self, WrongArgument};
+use crate::exit::Exit;
+use crate::input;
+use crate::output::{self, Kind, Output};
+use crate::recording::{self, Recording};
+use crate::run::{self as runs, Measured, Wanted};
+use crate::source::{self, Source};
+use crate::terminal;
+use anyhow::{Context, bail};
+use indicatif::ProgressBar;
+use onbeat::clock::MonoTime;
+use onbeat_description::machines::{self, HostMachine, Machines};
+use onbeat_measure::records;
+use onbeat_model::diagnostic::SourceFile;
+use onbeat_model::record::{Carrier, Ending, RunLog};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_run::coordinator::{NetworkKind, StartAt};
+use onbeat_run::process::Reaper;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How long a machine may take to answer, to take the command, and to look at itself.
+const SET_UP: Span = Span::from_s(120);
+/// How long a reading of its clock may take.
+const READING: Span = Span::from_s(10);
+/// How many readings are taken of each clock.
+const READINGS: u32 = 16;
+/// How long machines have to tell their records when a run is ended.
+const LAST_WORDS: Span = Span::from_s(60);
+/// Where programs that were compiled are, in the directory of the description on a machine.
+const BUILT: &str = ".onbeat-built";
+/// Where commands for other architectures are, from the directory of this one.
+const RUNNERS: &str = "../lib/onbeat/runners";
+
+/// Runs a system on its machines, measures it and writes the report.
+pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit> {
+    let source = runs::load(arguments)?;
+    let machines = read(file, &source, arguments.json)?;
+    let network = stand_in(&machines.list, arguments)?;
+    let wanted = runs::wanted(&source, arguments, &network)?;
+    let target = output::place(&source.directory, "out", arguments.out.as_deref())?;
+    let built = build::compile(&source, None, &target)?;
+    let interrupted = runs::interrupt()?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    // First, so that nobody waits for a run whose results have no place.
+    let output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
+    recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
+    let fleet = Fleet::reach(&source.system, &machines.list, &interrupted)?;
+    let recordings = machines.list.iter().map(|machine| {
+        let host = &source.system.node(machine.host).name;
+        Recording::of_part(&target, host)
+    });
+    let recordings = recordings.collect::<anyhow::Result<Vec<_>>>()?;
+    let ahead = vec![None; machines.list.len()];
+    let mut several = Several { source: &source, machines: &machines, fleet, recordings, ahead };
+    several.set_up(file, &built)?;
+    let mut done = Vec::new();
+    for wanted in &wanted {
+        done.push(several.one(wanted, arguments, &interrupted)?);
+        let is_early = |run: &Measured| matches!(run.1.ending, Ending::Early { .. });
+        if interrupted.load(Ordering::Relaxed) || done.last().is_some_and(is_early) {
+            break;
+        }
+    }
+    let Several { fleet, recordings, .. } = several;
+    drop(fleet);
+    let results = runs::write(&source.system, &done, output)?;
+    recordings.into_iter().for_each(Recording::done);
+    runs::show(&source.system, &results, &target, arguments.json);
+    Ok(runs::exit_of(&results, interrupted.load(Ordering::Relaxed)))
+}
+
+/// Where the machines are.
+fn read(file: &Path, source: &Source, json: bool) -> anyhow::Result<Machines> {
+    let text = source::read(file).map_err(anyhow::Error::msg)?;
+    let found = machines::read(&text, &source.system);
+    let files = || [SourceFile { path: file.display().to_string(), text: text.clone() }];
+    Ok(found.map_err(|errors| source::wrong(Some(&source.system.name), &files(), &errors, json))?)
+}
+
+/// The network of the first machine, for what plans and checks of all of them have in common.
+fn stand_in(machines: &[HostMachine], arguments: &RunArguments) -> anyhow::Result<NetworkKind> {
+    let Some(first) = machines.first() else {
+        bail!(WrongArgument("no host of the description has channels or programs".to_owned()));
+    };
+    // The one that stations do not take, if there is one.
+    let odd = machines.iter().find(|machine| machine.transport != first.transport);
+    let HostMachine { host, interface, transport, .. } = odd.unwrap_or(first);
+    let options = onbeat::interface::InterfaceOptions {
+        follow_schedule: arguments.poll_expected,
+        ..onbeat::interface::InterfaceOptions::default()
+    };
+    let (host, name, transport) = (*host, interface.clone(), *transport);
+    Ok(NetworkKind::Interface { host, name, transport, options, epoch_ns: 0 })
+}
+
+/// The machines of a run, and what they have recorded.
+struct Several<'a> {
+    source: &'a Source,
+    machines: &'a Machines,
+    fleet: Fleet<'a>,
+    /// One for each machine.
+    recordings: Vec<Recording>,
+    /// What each machine's clock showed when it was last read.
+    ahead: Vec<Option<Ahead>>,
+}
+
+/// What has become of a machine's part of a run.
+enum Part {
+    Runs,
+    Done(Box<RunLog>),
+    /// It is over without all records.
+    Lost,
+}
+
+impl Several<'_> {
+    /// Makes all machines ready: each has the command and its files, was looked at, and reads the
+    /// same time.
+    fn set_up(&mut self, file: &Path, built: &[Option<String>]) -> anyhow::Result<()> {
+        let bar = ProgressBar::new_spinner().with_message("preparing the machines");
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        self.greet(file)?;
+        for (at, machine) in self.machines.list.iter().enumerate() {
+            self.send_files(at, machine, built)?;
+        }
+        let own = self.check()?;
+        let clocks = self.clocks(own)?;
+        self.ahead = clocks.iter().map(|clock| Some(clock.ahead)).collect();
+        bar.finish_and_clear();
+        if let Err(why) = clocks::are_together(&clocks, self.machines.clock_error) {
+            bail!("{why}");
+        }
+        Ok(())
+    }
+
+    /// Waits until the part speaks on each machine.
+    fn greet(&mut self, file: &Path) -> anyhow::Result<()> {
+        let mut silent: BTreeSet<usize> = (0..self.machines.list.len()).collect();
+        while !silent.is_empty() {
+            let of = |fleet: &Fleet<'_>| {
+                let first = silent.first().map_or("", |at| fleet.name(*at));
+                format!("the {first} does not answer")
+            };
+            let (at, event) = self.fleet.expect(SET_UP, &of)?;
+            match event {
+                Event::Greeted { architecture } => {
+                    let machine = &self.machines.list[at];
+                    let path = runner(file, machine, &architecture, self.fleet.name(at))?;
+                    let octets =
+                        input::read(&path, input::PROGRAM_OCTETS).map_err(anyhow::Error::msg)?;
+                    self.fleet.send(at, format!("{}\n", octets.len()).into_bytes());
+                    self.fleet.send(at, octets);
+                }
+                Event::Told(Told::Hello { version, .. }, _) => {
+                    let own = env!("CARGO_PKG_VERSION");
+                    if version != own {
+                        let name = self.fleet.name(at);
+                        bail!("{name}: its runner is of version {version}, this is {own}");
+                    }
+                    silent.remove(&at);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what the programs of a machine need.
+    fn send_files(
+        &self,
+        at: usize,
+        machine: &HostMachine,
+        built: &[Option<String>],
+    ) -> anyhow::Result<()> {
+        let system = &self.source.system;
+        let here = |name: &str| self.source.directory.join(name);
+        let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for name in self.source.named() {
+            files.insert(name.clone(), here(name));
+        }
+        for name in &machine.files {
+            if !here(name).is_file() {
+                bail!("{}: `files` names {name}, which is no file", self.fleet.name(at));
+            }
+            files.insert(name.clone(), here(name));
+        }
+        for (program, built) in system.programs.iter().zip(built) {
+            if program.host != machine.host {
+                continue;
+            }
+            if let Some(built) = built {
+                files.insert(format!("{BUILT}/{}", program.name), PathBuf::from(built));
+            }
+            let words = program.command.iter().skip(usize::from(built.is_some()));
+            for word in words.filter(|word| here(word).is_file() && !word.starts_with('/')) {
+                files.insert(word.clone(), here(word));
+            }
+        }
+        for (name, path) in files {
+            let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
+            let is_below = Path::new(&name).components().all(|part| {
+                matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir)
+            });
+            if !is_below {
+                bail!(
+                    "{name} is outside of the directory of the description: machines get only \
+                     what is below it"
+                );
+            }
+            let octets = input::read(&path, input::PROGRAM_OCTETS).map_err(anyhow::Error::msg)?;
+            let mode = path.metadata().with_context(|| path.display().to_string())?.permissions();
+            let executable = mode.mode() & 0o111 != 0;
+            self.fleet.tell(at, &Order::File { name, executable }, &octets);
+        }
+        Ok(())
+    }
+
+    /// Lets each machine look at itself. Returns what each says of its clock.
+    fn check(&mut self) -> anyhow::Result<Vec<Result<Span, String>>> {
+        let system = &self.source.system;
+        let sources = system.programs.iter().filter(|program| program.source.is_some());
+        let built = sources.map(|p| (p.name.clone(), format!("{BUILT}/{}", p.name)));
+        let built: BTreeMap<_, _> = built.collect();
+        for (at, machine) in self.machines.list.iter().enumerate() {
+            let order = CheckOrder {
+                description: self.source.named()[0].clone(),
+                host: system.node(machine.host).name.clone(),
+                interface: machine.interface.clone(),
+                transport: machine.transport,
+                built: built.clone(),
+            };
+            self.fleet.tell(at, &Order::Check(order), &[]);
+        }
+        let mut own: Vec<Option<Result<Span, String>>> = vec![None; self.machines.list.len()];
+        while let Some(waits) = own.iter().position(Option::is_none) {
+            let of =
+                |fleet: &Fleet<'_>| format!("the {} has not looked at itself", fleet.name(waits));
+            let (at, event) = self.fleet.expect(SET_UP, &of)?;
+            if let Event::Told(Told::Checked { clock_error_ns, clock, blocks }, _) = event {
+                if !blocks.is_empty() {
+                    let host = &system.node(self.machines.list[at].host).name;
+                    terminal::say(format_args!(
+                        "{host}: `onbeat doctor` finds what keeps it from what the system \
+                         promises: {}",
+                        blocks.join(", ")
+                    ));
+                }
+                own[at] = Some(clock_error_ns.map(Span::from_ns).ok_or(clock));
+            }
+        }
+        Ok(own.into_iter().flatten().collect())
+    }
+
+    /// Reads all clocks.
+    fn clocks(&mut self, own: Vec<Result<Span, String>>) -> anyhow::Result<Vec<Clock>> {
+        let mut clocks = Vec::new();
+        for (at, own) in own.into_iter().enumerate() {
+            let name = self.fleet.name(at).to_owned();
+            let Some(ahead) = self.ahead(at)? else {
+                bail!("{name}: its clock, or this machine's, is being set");
+            };
+            clocks.push(Clock { name, ahead, own });
+        }
+        Ok(clocks)
+    }
+
+    /// By how much a machine's clock is ahead; nothing if one of the two is being set.
+    fn ahead(&mut self, at: usize) -> anyhow::Result<Option<Ahead>> {
+        let readings = (0..READINGS).map(|number| self.reading(at, number));
+        Ok(Ahead::of(&readings.collect::<anyhow::Result<Vec<_>>>()?))
+    }
+
+    /// Marks in each machine's part what its clock showed before the run and after it.
+    fn read_again(&mut self, logs: &mut [Option<RunLog>]) {
+        for (at, log) in logs.iter_mut().enumerate() {
+            let before = self.ahead[at];
+            // A machine that is gone, or has failed, has none: what its clock did is not known.
+            self.ahead[at] = match self.fleet.speaks(at) {
+                true => self.ahead(at).ok().flatten(),
+                false => None,
+            };
+            let (Some(before), Some(after)) = (before, self.ahead[at]) else { continue };
+            if let Some(Carrier::Interfaces { parts, .. }) = log.as_mut().map(|it| &mut it.network)
+            {
+                let ahead = Some(before.recorded().either(after.recorded()));
+                parts.iter_mut().for_each(|part| part.ahead = ahead);
+            }
+        }
+    }
+
+    fn reading(&mut self, at: usize, wanted: u32) -> anyhow::Result<Reading> {
+        let now = || StartAt::In(Span::ZERO).network_ns();
+        let asked = now();
+        self.fleet.tell(at, &Order::Clock { number: wanted }, &[]);
+        loop {
+            let of = |fleet: &Fleet<'_>| format!("the {} does not read its clock", fleet.name(at));
+            let event = self.fleet.expect(READING, &of)?;
+            let answered = now();
+            match event {
+                (by, Event::Told(Told::Clock { number, tai_ns }, _))
+                    if by == at && number == wanted =>
+                {
+                    return Ok(Reading { asked, read: tai_ns, answered });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// One run.
+    fn one(
+        &mut self,
+        wanted: &Wanted,
+        arguments: &RunArguments,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<Measured> {
+        let settings = wanted.system.run;
+        let network = start(&wanted.network, self.machines.start_in);
+        chosen::announce(&network);
+        runs::modelled(wanted);
+        runs::unapplied(wanted);
+        let NetworkKind::Interface { epoch_ns, .. } = network else {
+            bail!("machines are interfaces");
+        };
+        self.fleet.tell_all(&Order::Run(RunOrder {
+            scenario: wanted.scenario.clone(),
+            duration_ns: settings.duration.as_ns(),
+            seed: settings.seed,
+            backend: settings.backend,
+            poll_expected: arguments.poll_expected,
+            trace: arguments.trace,
+            break_ns: arguments.break_us.map(Span::as_ns),
+            epoch_ns,
+        }));
+        let bar = runs::progress_bar(&wanted.scenario, settings);
+        let (mut logs, why) = self.hear(&bar, interrupted);
+        bar.finish_and_clear();
+        self.read_again(&mut logs);
+        let Some(log) = self.joined(logs)? else {
+            bail!("{}", why.unwrap_or_else(|| "nothing was recorded".to_owned()));
+        };
+        let log = ended(log, why);
+        let run = runs::evaluated(self.source, log)?;
+        crate::join::apart(&run.2);
+        Ok(run)
+    }
+
+    /// Hears all machines until each has told its records or is lost, and why the run ended early,
+    /// if it did.
+    fn hear(
+        &mut self,
+        bar: &ProgressBar,
+        interrupted: &AtomicBool,
+    ) -> (Vec<Option<RunLog>>, Option<String>) {
+        let count = self.machines.list.len();
+        let mut parts: Vec<Part> = (0..count).map(|_| Part::Runs).collect();
+        let mut recorded: Vec<Vec<u8>> = vec![Vec::new(); count];
+        let mut progress = vec![0; count];
+        let mut why: Option<String> = None;
+        let mut until: Option<MonoTime> = None;
+        self.fleet.watch(true);
+        while parts.iter().any(|part| matches!(part, Part::Runs)) {
+            if interrupted.load(Ordering::Relaxed) && why.is_none() {
+                why = Some("the run was interrupted".to_owned());
+            }
+            if why.is_some() && until.is_none() {
+                until = Some(MonoTime::now() + LAST_WORDS);
+                self.fleet.tell_all(&Order::Stop);
+            }
+            if until.is_some_and(|until| MonoTime::now() > until) {
+                break;
+            }
+            let Some((at, event)) = self.fleet.next(MonoTime::now() + Span::from_ms(100)) else {
+                continue;
+            };
+            let failed = match event {
+                Event::Told(Told::Progress { ns }, _) => {
+                    progress[at] = ns.max(0);
+                    let least = progress.iter().min().copied().unwrap_or(0);
+                    bar.set_position(least.unsigned_abs() / 1_000_000);
+                    None
+                }
+                Event::Told(Told::Recorded, octets) => {
+                    self.recordings[at].extend(&octets);
+                    recorded[at].extend(octets);
+                    None
+                }
+                Event::Told(Told::Done { notes }, octets) => match self.done(at, &notes, &octets) {
+                    Err(error) => Some(format!("{error:#}")),
+                    Ok(log) => {
+                        let early = early(&log);
+                        parts[at] = Part::Done(Box::new(log));
+                        early
+                    }
+                },
+                Event::Told(Told::Failed { why }, _) | Event::Ended(why) => Some(why),
+                Event::Greeted { .. } | Event::Told(..) => None,
+            };
+            if let Some(failed) = failed {
+                if matches!(parts[at], Part::Runs) {
+                    parts[at] = Part::Lost;
+                }
+                why.get_or_insert_with(|| format!("{}: {failed}", self.fleet.name(at)));
+            }
+        }
+        self.fleet.watch(false);
+        let logs = parts.into_iter().zip(recorded).map(|(part, recorded)| match part {
+            Part::Done(log) => Some(*log),
+            Part::Runs | Part::Lost => {
+                let mut log = records::recover(&recorded).ok()?.pop()?;
+                crate::join::cut_off(&mut log);
+                Some(log)
+            }
+        });
+        (logs.collect(), why)
+    }
+
+    /// The records of a machine whose part is over, and what it says of it.
+    fn done(&self, at: usize, notes: &[String], octets: &[u8]) -> anyhow::Result<RunLog> {
+        let host = &self.source.system.node(self.machines.list[at].host).name;
+        for note in notes {
+            terminal::say(format_args!("{host}: {note}"));
+        }
+        Ok(records::decode(octets)?)
+    }
+
+    /// The parts as one, if there is any.
+    fn joined(&self, logs: Vec<Option<RunLog>>) -> anyhow::Result<Option<RunLog>> {
+        let (logs, members): (Vec<_>, Vec<_>) =
+            logs.into_iter().enumerate().filter_map(|(at, log)| Some((log?, at))).unzip();
+        if logs.is_empty() {
+            return Ok(None);
+        }
+        let log = onbeat_measure::merge(&self.source.system, logs).map_err(|error| {
+            anyhow::anyhow!("{}: {}", self.fleet.name(members[error.part]), error.why)
+        })?;
+        crate::join::missing(&self.source.system, &log);
+        Ok(Some(log))
+    }
+}
+
+/// The network with a start so long from now.
+fn start(network: &NetworkKind, start_in: Span) -> NetworkKind {
+    let mut network = network.clone();
+    if let NetworkKind::Interface { epoch_ns, .. } = &mut network {
+        *epoch_ns = StartAt::In(start_in).network_ns();
+    }
+    network
+}
+
+/// Why a part ended early, if it did.
+fn early(log: &RunLog) -> Option<String> {
+    match &log.ending {
+        Ending::Complete => None,
+        Ending::Early { reason, .. } => Some(reason.clone()),
+    }
+}
+
+/// A run that ended early, for the reason that comes before all that follow from it.
+fn ended(mut log: RunLog, why: Option<String>) -> RunLog {
+    if let Some(reason) = why {
+        let at = match log.ending {
+            Ending::Early { at, .. } => at,
+            Ending::Complete => NetTime::ZERO + log.duration,
+        };
+        log.ending = Ending::Early { at, reason };
+    }
+    log
+}
+
+/// The command that goes to a machine of an architecture.
+fn runner(
+    file: &Path,
+    machine: &HostMachine,
+    architecture: &str,
+    name: &str,
+) -> anyhow::Result<PathBuf> {
+    if let Some(runner) = &machine.runner {
+        return Ok(file.parent().unwrap_or(Path::new("")).join(runner));
+    }
+    let own = std::env::current_exe()?;
+    let known = own.parent().unwrap_or(Path::new("/")).join(RUNNERS).join(architecture);
+    let known = known.join("onbeat");
+    if known.is_file() {
+        return Ok(known);
+    }
+    if architecture == std::env::consts::ARCH {
+        return Ok(own);
+    }
+    bail!(
+        "{name}: it is {architecture}, and there is no {}: name a command for it with `runner` \
+         (docs/machines.md)",
+        known.display()
+    )
+}

@@ -1,0 +1,486 @@
+//! `onbeat run --on`: a run over machines. Each is a network namespace here, with a shell of its
+//! own or behind a real sshd, where it has files of its own, too.
+
+use crate::common::{self, TestSystem, channel, number, onbeat, programs, run, two_hosts};
+use onbeat::clock::{MonoTime, pause};
+use onbeat_model::time::Span;
+use onbeat_testkit::{Need, not_run};
+use serde_json::Value;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const SSHD: &str = "/usr/sbin/sshd";
+/// Far longer than anything takes: what comes at all comes before.
+const LONG: Span = Span::from_s(120);
+
+/// Namespaces `…c` for the command and `…a`, `…b` for the machines of hosts `a` and `b`, which are
+/// on one cable, and each on another one with the command. All is gone with this.
+struct Machines {
+    name: String,
+    /// What is copied to a machine goes below its directory here.
+    files: tempfile::TempDir,
+    servers: Vec<Child>,
+}
+
+impl Machines {
+    /// None where this machine has no named namespaces.
+    fn new(name: &str) -> Option<Self> {
+        let name = format!("ob{name}{}", std::process::id());
+        let files = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let machines = Self { name, files, servers: Vec::new() };
+        match machines.build() {
+            Ok(()) => Some(machines),
+            Err(why) => {
+                not_run(Need::Namespaces, why);
+                None
+            }
+        }
+    }
+
+    fn build(&self) -> Result<(), String> {
+        let [c, a, b] = ["c", "a", "b"].map(|end| self.space(end));
+        for space in [&c, &a, &b] {
+            ip(&format!("netns add {space}"))?;
+            ip(&format!("-n {space} link set lo up"))?;
+        }
+        ip(&format!("-n {a} link add eth0 type veth peer name eth0 netns {b}"))?;
+        for (space, number) in [(&a, 2), (&b, 3)] {
+            std::fs::create_dir(self.files.path().join(space)).map_err(|e| e.to_string())?;
+            ip(&format!("-n {space} link set eth0 up"))?;
+            ip(&format!("-n {c} link add m{number} type veth peer name mgmt netns {space}"))?;
+            ip(&format!("-n {c} addr add 10.7.{number}.1/24 dev m{number}"))?;
+            ip(&format!("-n {c} link set m{number} up"))?;
+            ip(&format!("-n {space} addr add 10.7.{number}.2/24 dev mgmt"))?;
+            ip(&format!("-n {space} link set mgmt up"))?;
+        }
+        Ok(())
+    }
+
+    fn space(&self, end: &str) -> String {
+        format!("{}{end}", self.name)
+    }
+
+    /// Where the files of the machine of a host go.
+    fn files_of(&self, host: &str) -> PathBuf {
+        self.files.path().join(self.space(host))
+    }
+
+    /// A file of machines, of which each is reached as a namespace.
+    fn shells(&self, system: &TestSystem) {
+        let machine = |host: &str| {
+            format!(
+                "[[machine]]\nhost = \"{host}\"\nnamespace = \"{}\"\ninterface = \"eth0\"\n\
+                 directory = \"{}\"\n",
+                self.space(host),
+                self.files_of(host).display()
+            )
+        };
+        write(system, &(machine("a") + &machine("b")));
+    }
+
+    /// The same by ssh: each machine has its own server, `/tmp` and key of the host.
+    fn secure_shells(&mut self, system: &TestSystem) -> Result<(), String> {
+        if !Path::new(SSHD).exists() {
+            return Err("openssh-server is missing".to_owned());
+        }
+        std::fs::create_dir_all("/run/sshd").expect("where sshd gives up its rights");
+        let home = self.files.path().to_owned();
+        let key = home.join("user").display().to_string();
+        let mut text = String::new();
+        for path in ["host", "user"] {
+            let mut keygen = Command::new("ssh-keygen");
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(home.join(path));
+            assert!(keygen.status().expect("ssh-keygen").success());
+        }
+        for (host, number) in [("a", 2), ("b", 3)] {
+            let configuration = home.join(format!("sshd_{host}"));
+            let lines = format!(
+                "HostKey {0}/host\nAuthorizedKeysFile {0}/user.pub\nPidFile none\nStrictModes no\n\
+                 UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
+                home.display()
+            );
+            std::fs::write(&configuration, lines).expect("written");
+            let script = format!(
+                "mount --make-rprivate / && mount --bind {} /tmp && exec {SSHD} -De -f {}",
+                self.files_of(host).display(),
+                configuration.display()
+            );
+            let sshd = Command::new("ip")
+                .args(["netns", "exec", &self.space(host), "unshare", "-m", "sh", "-c", &script])
+                .stderr(std::fs::File::create(home.join(format!("{host}.log"))).expect("a log"))
+                .spawn();
+            self.servers.push(sshd.expect("sshd"));
+            wait_for(&home.join(format!("{host}.log")), "Server listening on 0.0.0.0");
+            text += &format!(
+                "[[machine]]\nhost = \"{host}\"\naddress = \"root@10.7.{number}.2\"\n\
+                 ssh = [\"-i\", \"{key}\", \"-o\", \"StrictHostKeyChecking=no\", \"-o\", \
+                 \"UserKnownHostsFile=/dev/null\"]\ninterface = \"eth0\"\n"
+            );
+        }
+        write(system, &text);
+        Ok(())
+    }
+
+    /// The command, in its namespace.
+    fn command(&self, system: &TestSystem, duration: &str, more: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.space("c")]).arg(onbeat().get_program());
+        command.args(["run", ".", "--on", "machines.toml", "--duration", duration]).args(more);
+        command.current_dir(system.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// What it says.
+    fn run(&self, system: &TestSystem, more: &[&str], expected: i32) -> Output {
+        let output = self.command(system, "1s", more).output().expect("onbeat");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(expected), "{said}");
+        output
+    }
+
+    /// Processes of the machines whose executable or working directory is among what was copied.
+    fn processes(&self, host: &str) -> Vec<(u32, String)> {
+        let space = format!("/run/netns/{}", self.space(host));
+        let space = std::fs::metadata(space).expect("a namespace").ino();
+        let mut found = Vec::new();
+        for process in Path::new("/proc").read_dir().expect("/proc").flatten() {
+            let Ok(pid) = process.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let is_there = std::fs::metadata(process.path().join("ns/net"));
+            let words = std::fs::read_to_string(process.path().join("cmdline"));
+            let (Ok(is_there), Ok(words)) = (is_there, words) else { continue };
+            let words = words.replace('\0', " ");
+            if is_there.ino() == space && !words.contains(SSHD) && !words.is_empty() {
+                found.push((pid, words));
+            }
+        }
+        found
+    }
+
+    /// A process of a machine with such words, once it is there.
+    fn process(&self, host: &str, words: &str) -> u32 {
+        let until = MonoTime::now() + LONG;
+        loop {
+            let found = self.processes(host);
+            if let Some((pid, _)) = found.iter().find(|(_, all)| all.contains(words)) {
+                return *pid;
+            }
+            assert!(MonoTime::now() < until, "no {words} on {host}: {found:?}");
+            pause(Span::from_ms(5));
+        }
+    }
+
+    /// Nothing of a run is left on a machine.
+    fn are_clean(&self, what: &str) {
+        let until = MonoTime::now() + LONG;
+        loop {
+            let mut left: Vec<String> = Vec::new();
+            for host in ["a", "b"] {
+                let sessions = |words: &String| !words.starts_with("sshd");
+                let processes = self.processes(host).into_iter().map(|(_, words)| words);
+                left.extend(processes.filter(sessions));
+                let files = self.files_of(host).read_dir().expect("a directory").flatten();
+                left.extend(files.map(|file| file.path().display().to_string()));
+            }
+            if left.is_empty() {
+                return;
+            }
+            assert!(MonoTime::now() < until, "{what}: {left:?} is left");
+            pause(Span::from_ms(10));
+        }
+    }
+}
+
+impl Drop for Machines {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        for end in ["c", "a", "b"] {
+            let _ = ip(&format!("netns del {}", self.space(end)));
+        }
+    }
+}
+
+fn ip(words: &str) -> Result<(), String> {
+    onbeat_testkit::run(&format!("ip {words}"))
+}
+
+fn write(system: &TestSystem, machines: &str) {
+    let text = format!("format = 1\n{machines}");
+    std::fs::write(system.path().join("machines.toml"), text).expect("written");
+}
+
+fn wait_for(log: &Path, line: &str) {
+    let until = MonoTime::now() + LONG;
+    while !std::fs::read_to_string(log).unwrap_or_default().contains(line) {
+        assert!(MonoTime::now() < until, "{}: {line} does not come", log.display());
+        pause(Span::from_ms(5));
+    }
+}
+
+fn kill(pid: u32) {
+    let status = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+    // It may just have ended.
+    status.expect("kill");
+}
+
+fn counting() -> TestSystem {
+    let system = TestSystem::new(&two_hosts(&programs("talk", "listen")));
+    system.program("counts.c", "left").program("counts.c", "right");
+    system
+}
+
+/// What a program of a machine has said that it counted.
+fn counted(said: &str, host: &str, word: &str) -> i64 {
+    let start = format!("{host}: counts: {word} ");
+    let line = said.lines().find_map(|line| line.strip_prefix(&start));
+    line.unwrap_or_else(|| panic!("no `{start}`: {said}")).parse().expect("a number")
+}
+
+/// A run on both machines, whose programs' counts are those of the results.
+fn agrees(machines: &Machines, system: &TestSystem) {
+    let output = machines.run(system, &["--json"], 0);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let c = channel(&results, "c");
+    assert_eq!(number(c, "sent"), counted(&said, "a", "wrote"), "{said}");
+    assert_eq!(number(c, "received"), counted(&said, "b", "read"), "{said}");
+    assert_eq!(number(c, "received") + number(c, "lost"), number(c, "sent"));
+    assert!(number(c, "received") > 0 && number(c, "latency_ns.min") > 0, "{c}");
+    assert_eq!(c["verdict"], "no promise");
+    let network = &results["runs"][0]["network"];
+    let parts = network["parts"].as_array().expect("parts");
+    let hosts: Vec<_> = parts.iter().map(|part| (&part["host"], &part["cut_off"])).collect();
+    assert_eq!(hosts, [(&"a".into(), &false.into()), (&"b".into(), &false.into())]);
+    // All machines read one clock here: the interval of the readings has the difference in it.
+    let apart = &results["runs"][0]["clock_differences"][0];
+    let (least, most) = (number(apart, "read_least_ns"), number(apart, "read_greatest_ns"));
+    assert!(least <= 0 && 0 <= most, "{apart}");
+    // The report is made again from the records, clocks and all.
+    assert_eq!(common::results(&["report", "."], system.path(), 0), results);
+    let page = std::fs::read_to_string(system.path().join("out/report.html")).expect("a page");
+    assert!(page.contains("Clocks, by readings"), "the page says what readings show");
+    let left: Vec<_> = system.path().read_dir().expect("it").flatten().collect();
+    let is_recording = |name: &str| name.ends_with(".recording");
+    assert!(!left.iter().any(|it| is_recording(&it.file_name().to_string_lossy())));
+    machines.are_clean("a run that went well");
+}
+
+#[test]
+fn programs_run_on_machines_by_ssh_and_by_shell_and_count_what_the_results_say() {
+    let Some(mut machines) = Machines::new("w") else { return };
+    let system = counting();
+    machines.shells(&system);
+    agrees(&machines, &system);
+    match machines.secure_shells(&system) {
+        Ok(()) => agrees(&machines, &system),
+        Err(why) => not_run(Need::Tools, why),
+    }
+}
+
+/// What is there of a run that its command did not end is made a report of; whether anything is.
+fn recovered(system: &TestSystem) -> bool {
+    let parts = ["out-a", "out-b"].map(|part| system.path().join(format!("{part}.recording")));
+    let is_there = parts.iter().all(|part| std::fs::metadata(part).is_ok_and(|of| of.len() > 0));
+    if is_there {
+        let output = run(&["join", ".", "--recovered", "out-a", "out-b"], system.path(), 4);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("cut off is the part of a, b"), "{said}");
+    }
+    for part in parts {
+        let _ = std::fs::remove_file(part);
+    }
+    is_there
+}
+
+#[test]
+fn whatever_is_killed_at_any_moment_machines_are_left_as_they_were() {
+    let Some(machines) = Machines::new("k") else { return };
+    let system = counting();
+    machines.shells(&system);
+    let moments = std::env::var("ONBEAT_ON_MOMENTS").map_or(6, |it| it.parse().expect("a number"));
+    let start = |moment: i64| {
+        let mut command = machines.command(&system, "3s", &[]);
+        let log = std::fs::File::create(system.path().join("said")).expect("a file");
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("onbeat");
+        // Up to the end of the run, and a little more.
+        pause(Span::from_ms(100 + 6_000 * moment / moments));
+        child
+    };
+    let said = || std::fs::read_to_string(system.path().join("said")).expect("what it said");
+    let mut recordings = 0;
+    for moment in 0..moments {
+        let mut command = start(moment);
+        command.kill().expect("it is a child");
+        command.wait().expect("it ends");
+        machines.are_clean(&format!("the command killed at moment {moment}"));
+        recordings += i64::from(recovered(&system));
+    }
+    assert!(recordings > 0, "no run has got so far as to record something");
+    for victim in ["onbeat part", "onbeat keeper", "build/left", "sh -c"] {
+        let mut command = start(0);
+        // Before that only the shell is there, which clears up if it can.
+        machines.process("a", "onbeat part");
+        kill(machines.process("a", victim));
+        let status = command.wait().expect("it ends");
+        machines.are_clean(&format!("{victim} killed"));
+        // The keeper and the shell are there for the worst only.
+        if ["onbeat part", "build/left"].contains(&victim) || !status.success() {
+            assert!(!status.success(), "{victim}: {}", said());
+            assert!(said().contains("machine of host `a` (namespace"), "{victim}: {}", said());
+        }
+    }
+}
+
+#[test]
+fn a_machine_whose_link_or_sshd_goes_is_named_and_what_it_told_is_kept() {
+    let Some(mut machines) = Machines::new("l") else { return };
+    let system = counting();
+    if let Err(why) = machines.secure_shells(&system) {
+        return not_run(Need::Tools, why);
+    }
+    for fault in ["sshd", "link"] {
+        let mut command = machines.command(&system, "30s", &["--json"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("onbeat");
+        machines.process("a", "build/left");
+        // What the first seconds recorded was told.
+        let recording = system.path().join("out-a.recording");
+        let until = MonoTime::now() + LONG;
+        let is_told = || std::fs::metadata(&recording).is_ok_and(|of| of.len() > 10_000);
+        while !is_told() {
+            assert!(MonoTime::now() < until, "nothing is told");
+            pause(Span::from_ms(10));
+        }
+        let why = match fault {
+            "link" => {
+                ip(&format!("-n {} link set mgmt down", machines.space("a"))).expect("down");
+                "nothing was heard of it for 10 s"
+            }
+            _ => {
+                for (pid, words) in machines.processes("a") {
+                    if words.starts_with("sshd") {
+                        kill(pid);
+                    }
+                }
+                "closed by remote host"
+            }
+        };
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        let name = "the run ended before its time: machine of host `a` (root@10.7.2.2): ";
+        let reason = said.lines().find(|line| line.contains(name)).unwrap_or_else(|| {
+            panic!("{fault}: {said}");
+        });
+        assert!(reason.contains(why), "{reason}");
+        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let run_of = &results["runs"][0];
+        assert_eq!(run_of["network"]["parts"][0]["cut_off"], true);
+        let c = channel(&results, "c");
+        // How many it sent after its last word nobody knows.
+        assert_eq!(c["sent"], Value::Null, "{c}");
+        assert!(number(c, "received") > 100, "{c}");
+        let records = std::fs::read(system.path().join("out/1-run/records.onb")).expect("records");
+        let log = onbeat_measure::records::decode(&records).expect("a record file");
+        assert!(log.ends[0].records.len() > 100, "what the lost machine told is kept");
+        machines.are_clean(fault);
+        ip(&format!("-n {} link set mgmt up", machines.space("a"))).expect("up");
+    }
+}
+
+/// What `run --on` says of a machine that cannot take part; `path` comes before that of programs.
+fn refused(machines: &Machines, system: &TestSystem, path: Option<&Path>, wanted: &[&str]) {
+    let mut command = machines.command(system, "1s", &[]);
+    if let Some(path) = path {
+        let known = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{known}", path.display()));
+    }
+    let output = command.output().expect("onbeat");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    for wanted in wanted {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!system.path().join("out").exists(), "nothing was run");
+    machines.are_clean(wanted[0]);
+}
+
+#[test]
+fn a_machine_that_cannot_take_part_is_named_and_nothing_is_run() {
+    let Some(machines) = Machines::new("n") else { return };
+    let system = counting();
+    machines.shells(&system);
+    let file = system.path().join("machines.toml");
+    let right = std::fs::read_to_string(&file).expect("the file");
+    let with = |from: &str, to: &str| {
+        std::fs::write(&file, right.replacen(from, to, 1)).expect("written");
+    };
+    with("interface = \"eth0\"", "interface = \"eth7\"");
+    refused(&machines, &system, None, &["host `a` (namespace", "interface `eth7`"]);
+    with("format = 1", "format = 1\nclock_error_us = 1");
+    let wanted = ["are within 1 µs of each other", "not known", "STA_UNSYNC"];
+    refused(&machines, &system, None, &wanted[..2]);
+    with("directory = \"", "directory = \"/nowhere");
+    refused(&machines, &system, None, &["host `a` (namespace", "/nowhere"]);
+    with("interface = \"eth0\"", "interface = \"eth0\"\nfiles = [\"data.csv\"]");
+    refused(&machines, &system, None, &["`files` names data.csv, which is no file"]);
+    let listed = machines.space("a");
+    with(&listed, "nowhere-at-all");
+    refused(&machines, &system, None, &["(namespace nowhere-at-all)", "Cannot open network"]);
+    // Another architecture, and a disk that is full.
+    std::fs::write(&file, &right).expect("written");
+    let bin = system.path().join("bin");
+    std::fs::create_dir(&bin).expect("a directory");
+    common::executable(&bin.join("uname"), "#!/bin/sh\necho riscv64\n");
+    let wanted = ["machine of host", "it is riscv64", "runners/riscv64/onbeat"];
+    refused(&machines, &system, Some(&bin), &wanted);
+    std::fs::remove_file(bin.join("uname")).expect("removed");
+    common::executable(&bin.join("head"), "#!/bin/sh\necho full >&2\nexit 1\n");
+    refused(&machines, &system, Some(&bin), &["machine of host", "full"]);
+    ip(&format!("-n {} link set eth0 down", machines.space("b"))).expect("down");
+    refused(&machines, &system, None, &["host `b` (namespace", "interface `eth0` is down"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_of_machines_is_shown_with_its_line() {
+    let system = TestSystem::new(&two_hosts(""));
+    for (text, code, line) in [
+        ("[[machine]]\nhost = \"a\"\n", "OB1006", 2),
+        ("[[machine]]\nhost = \"s\"\nlocal = true\ninterface = \"x\"\n", "OB1022", 3),
+        ("[[machine]]\nhost = \"aa\"\nlocal = true\ninterface = \"x\"\n", "OB1021", 3),
+        (
+            "[[machine]]\nhost = \"a\"\naddress = \"-oProxyCommand=x\"\ninterface = \"x\"\n",
+            "OB1015",
+            4,
+        ),
+        (
+            "[[machine]]\nhost = \"a\"\naddress = \"x\"\nlocal = true\ninterface = \"x\"\n",
+            "OB1009",
+            5,
+        ),
+        ("[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x y\"\n", "OB1015", 5),
+        (
+            "[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\ndirectory = \"/a b\"\n",
+            "OB1015",
+            6,
+        ),
+        (
+            "[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\nfiles = [\"../x\"]\n",
+            "OB1015",
+            6,
+        ),
+        ("[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\n", "OB1006", 1),
+        ("clock_error_us = 0\n", "OB1010", 2),
+        ("frob = 1\n", "OB1003", 2),
+    ] {
+        write(&system, text);
+        let output = run(&["run", ".", "--on", "machines.toml", "--json"], system.path(), 1);
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let found = &found["diagnostics"][0];
+        assert_eq!((&found["code"], &found["line"]), (&code.into(), &line.into()), "{text}{found}");
+        assert_eq!(found["file"], "machines.toml");
+        assert!(found["help"].as_str().is_some_and(|help| !help.is_empty()), "{found}");
+    }
+}
