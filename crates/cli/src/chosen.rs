@@ -128,10 +128,9 @@ pub(crate) fn by_stations(network: &NetworkKind) -> anyhow::Result<()> {
 }
 
 /// Says when a run on an interface starts: whoever starts the other hosts' needs to know.
-pub(crate) fn announce(network: &NetworkKind) {
-    let NetworkKind::Interface { epoch_ns, .. } = network else { return };
-    let utc = u64::try_from(coordinator::utc_of(*epoch_ns)).unwrap_or(0);
+pub(crate) fn announce(epoch_ns: i64) {
+    let utc = u64::try_from(coordinator::utc_of(epoch_ns)).unwrap_or(0);
     let utc = humantime::format_rfc3339(UNIX_EPOCH + Duration::from_nanos(utc));
-    let left = coordinator::until(*epoch_ns).as_ns() / 1_000_000_000;
+    let left = coordinator::until(epoch_ns).as_ns() / 1_000_000_000;
     terminal::say(format_args!("onbeat: the run starts at {utc} (UTC), in {left} s"));
 }

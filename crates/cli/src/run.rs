@@ -331,7 +331,9 @@ fn execute(
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
     let settings = wanted.system.run;
-    chosen::announce(&wanted.network);
+    if let NetworkKind::Interface { epoch_ns, .. } = wanted.network {
+        chosen::announce(epoch_ns);
+    }
     modelled(wanted);
     unapplied(wanted);
     let bar = progress_bar(&wanted.scenario, settings);

@@ -272,12 +272,46 @@ fn agrees(machines: &Machines, system: &TestSystem) {
 fn programs_run_on_machines_by_ssh_and_by_shell_and_count_what_the_results_say() {
     let Some(mut machines) = Machines::new("w") else { return };
     let system = counting();
+    // The start is later than a silent machine is waited for.
     machines.shells(&system);
+    let file = system.path().join("machines.toml");
+    let text = std::fs::read_to_string(&file).expect("the file");
+    std::fs::write(&file, text.replacen("format = 1", "format = 1\nstart_in_s = 12", 1))
+        .expect("it");
     agrees(&machines, &system);
     match machines.secure_shells(&system) {
         Ok(()) => agrees(&machines, &system),
         Err(why) => not_run(Need::Tools, why),
     }
+}
+
+#[test]
+fn what_stations_on_machines_carry_is_what_the_programs_count() {
+    let Some(machines) = Machines::new("s") else { return };
+    let system = counting();
+    let file = system.path().join("system.toml");
+    let text = std::fs::read_to_string(&file).expect("the description");
+    // A round takes more than a millisecond.
+    std::fs::write(&file, text.replace("rate_hz = 1000", "rate_hz = 500")).expect("written");
+    machines.shells(&system);
+    let output = machines.run(&system, &["--json", "--backend", "network-code"], 0);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let c = channel(&results, "c");
+    // What came and was not read counts, too; each by the name that its talker gave it.
+    assert!(number(c, "received") >= counted(&said, "b", "read"), "{said}");
+    let records = std::fs::read(system.path().join("out/1-run/records.onb")).expect("records");
+    let log = onbeat_measure::records::decode(&records).expect("a record file");
+    let written: Vec<_> = log.ends[0].records.iter().map(|record| record.capture).collect();
+    for read in &log.ends[1].records {
+        assert!(written.contains(&read.capture), "{read:?} was never written");
+    }
+    assert_eq!(number(c, "received") + number(c, "lost"), number(c, "sent"), "{c}");
+    assert!(number(c, "received") > 0 && number(c, "bound_ns") > 0, "{c}");
+    // A verdict between two machines counts with their clocks, or says why there is none.
+    let verdict = c["verdict"].as_str().expect("a verdict");
+    assert!(["kept", "not judged", "broken"].contains(&verdict), "{c}");
+    machines.are_clean("stations");
 }
 
 /// What is there of a run that its command did not end is made a report of; whether anything is.

@@ -18,17 +18,19 @@ int main(void)
 {
 	onbeat *run;
 	onbeat_talker *counter;
+	onbeat_status status = ONBEAT_OK;
 
 	must(onbeat_open(&run), "cannot join the run");
 	must(onbeat_talker_open(run, "mcast42", sizeof(uint64_t), &counter), "cannot open mcast42");
 	must(onbeat_start(run), "cannot start");
 
-	for (uint64_t i = 0;; i++) {
-		if (onbeat_write_wait(counter, &i, NULL, NULL) != ONBEAT_OK)
-			break;
-		if (onbeat_sleep_until(run, (int64_t)(i + 1) * PERIOD_NS, NULL) != ONBEAT_OK)
-			break;
+	for (uint64_t i = 0; status == ONBEAT_OK; i++) {
+		status = onbeat_write_wait(counter, &i, NULL, NULL);
+		if (status == ONBEAT_OK)
+			status = onbeat_sleep_until(run, (int64_t)(i + 1) * PERIOD_NS, NULL);
 	}
+	if (status != ONBEAT_STOPPED)
+		must(status, "cannot write mcast42");
 
 	onbeat_talker_close(counter);
 	onbeat_close(run);

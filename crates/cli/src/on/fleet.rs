@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// How often machines are told that the command is there.
 const ALIVE: Span = Span::from_s(1);
-/// A machine that says nothing for so long during a run is lost. It tells of its progress ten times
-/// a second.
+/// A machine that says nothing for so long during a run is lost: it answers each time that it is
+/// told that the command is there.
 const SILENCE: Span = Span::from_s(10);
 /// How long machines have to clear up in the end.
 const PATIENCE: Span = Span::from_s(10);

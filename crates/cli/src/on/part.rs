@@ -136,7 +136,7 @@ fn listen(files: &Path, tell: &Teller, interrupted: &Arc<AtomicBool>) -> Receive
     std::thread::spawn(move || {
         while let Ok(Some((order, body))) = protocol::next::<Order>(&mut Input) {
             match order {
-                Order::Alive => {}
+                Order::Alive => tell.say(&Told::Alive),
                 Order::Stop => interrupted.store(true, Ordering::Relaxed),
                 Order::Clock { number } => {
                     let tai_ns = StartAt::In(Span::ZERO).network_ns();

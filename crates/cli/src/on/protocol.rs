@@ -24,7 +24,7 @@ pub(super) enum Order {
     Clock { number: u32 },
     /// Run the programs of the host.
     Run(RunOrder),
-    /// The command is still there.
+    /// The command is still there. Answered with [`Told::Alive`].
     Alive,
     /// End the run.
     Stop,
@@ -74,6 +74,8 @@ pub(super) enum Told {
     },
     /// What CLOCK_TAI read.
     Clock { number: u32, tai_ns: i64 },
+    /// The machine is still there.
+    Alive,
     /// How far the run has come.
     Progress { ns: i64 },
     /// A part of what is recorded.

@@ -65,7 +65,13 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let recordings = recordings.collect::<anyhow::Result<Vec<_>>>()?;
     let ahead = vec![None; machines.list.len()];
     let mut several = Several { source: &source, machines: &machines, fleet, recordings, ahead };
-    several.set_up(file, &built)?;
+    match several.set_up(file, &built) {
+        Err(_) if interrupted.load(Ordering::Relaxed) => {
+            terminal::say("onbeat: interrupted: nothing was run");
+            return Ok(Exit::Interrupted);
+        }
+        done => done?,
+    }
     let mut done = Vec::new();
     for wanted in &wanted {
         done.push(several.one(wanted, arguments, &interrupted)?);
@@ -327,13 +333,13 @@ impl Several<'_> {
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Measured> {
         let settings = wanted.system.run;
-        let network = start(&wanted.network, self.machines.start_in);
-        chosen::announce(&network);
+        let start = StartAt::In(self.machines.start_in).network_ns();
+        chosen::announce(start);
         runs::modelled(wanted);
         runs::unapplied(wanted);
-        let NetworkKind::Interface { epoch_ns, .. } = network else {
-            bail!("machines are interfaces");
-        };
+        // What the machines' clocks read then: this one may read anything else.
+        let ahead = self.ahead.iter().flatten().map(|ahead| ahead.most).max().unwrap_or(0);
+        let epoch_ns = start.saturating_add(ahead);
         self.fleet.tell_all(&Order::Run(RunOrder {
             scenario: wanted.scenario.clone(),
             duration_ns: settings.duration.as_ns(),
@@ -449,15 +455,6 @@ impl Several<'_> {
         crate::join::missing(&self.source.system, &log);
         Ok(Some(log))
     }
-}
-
-/// The network with a start so long from now.
-fn start(network: &NetworkKind, start_in: Span) -> NetworkKind {
-    let mut network = network.clone();
-    if let NetworkKind::Interface { epoch_ns, .. } = &mut network {
-        *epoch_ns = StartAt::In(start_in).network_ns();
-    }
-    network
 }
 
 /// Why a part ended early, if it did.

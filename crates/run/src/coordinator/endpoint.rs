@@ -186,7 +186,9 @@ impl Endpoint {
         let read: HashSet<_> = records.iter().map(name).collect();
         let all = self.delivered.iter().map(|frame| {
             let ready = reading(frame.ready);
-            let capture = rebuild(frame.timestamp, ready);
+            // Frames carry network time, records the run's.
+            let timestamp = frame.timestamp.wrapping_sub(self.parameters.epoch as u32);
+            let capture = rebuild(timestamp, ready);
             let late = ready > capture + self.parameters.fixed_delay;
             let is_future = capture > ready + self.parameters.clock_error;
             let (receive, flags) = match frame.overflowed {
