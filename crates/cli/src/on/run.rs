@@ -411,6 +411,8 @@ impl Several<'_> {
                         early
                     }
                 },
+                // What it has recorded is here already.
+                Event::Ended(_) if matches!(parts[at], Part::Done(_)) => None,
                 Event::Told(Told::Failed { why }, _) | Event::Ended(why) => Some(why),
                 Event::Greeted { .. } | Event::Told(..) => None,
             };
