@@ -69,14 +69,15 @@ pub fn object() -> &'static Path {
         let object = library.with_file_name("libonbeat.o");
         let changed = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
         if changed(&object) < changed(&library) {
-            let new = object.with_extension(std::process::id().to_string());
+            // Of this process's own: test programs run side by side.
+            let own = |what| library.with_file_name(format!("own-{}.{what}", std::process::id()));
+            let (new, script) = (own("o"), own("sections"));
             let shared = library.with_extension("so");
             let symbols = done(Command::new("nm").arg("-D").arg("--defined-only").arg(shared));
             let symbols = String::from_utf8(symbols).expect("names");
             let functions = symbols.lines().filter_map(|line| line.split(" T ").nth(1));
             let mut link = Command::new("ld");
             link.args(["-r", "--gc-sections"]).args(functions.flat_map(|name| ["-u", name]));
-            let script = new.with_extension("sections");
             std::fs::write(&script, SECTIONS).expect("a linker script");
             done(link.arg("-T").arg(&script).arg("-o").arg(&new).arg(&library));
             std::fs::remove_file(&script).expect("the linker script is there");

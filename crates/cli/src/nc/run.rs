@@ -203,12 +203,12 @@ fn execute(
     }
     let mut words = [0; FRAME_WORDS as usize];
     let mut written = None;
+    station.end_after(arguments.rounds.unwrap_or(u64::MAX));
     station.begin().with_context(name)?;
     loop {
         let counters = *station.station().counters();
         let round = counters.rounds_begun + counters.rounds_seen;
-        let is_over = arguments.rounds.is_some_and(|rounds| round > rounds);
-        if is_over || counters.traps > 0 || interrupted.load(Ordering::Relaxed) {
+        if station.is_over() || counters.traps > 0 || interrupted.load(Ordering::Relaxed) {
             break;
         }
         // The application: each word of what it writes is the number of the round.

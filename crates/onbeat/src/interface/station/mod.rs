@@ -119,6 +119,8 @@ struct StationWire {
     link_up: bool,
     /// What was carried out last.
     done: Option<TraceEntry>,
+    /// Behind how many rounds it ends.
+    rounds: u64,
 }
 
 /// What became of a station's transmissions.
@@ -189,6 +191,7 @@ impl InterfaceStation {
             counters: WireCounters::default(),
             link_up,
             done: None,
+            rounds: u64::MAX,
         };
         let (received, latest) = ([0; FRAME_MAX], Cycles(0));
         let (early, early_max) = (Span::ZERO, EARLY_MAX);
@@ -227,6 +230,17 @@ impl InterfaceStation {
         }
         self.wire.start = MonoTime::now();
         Ok(())
+    }
+
+    /// Has it end when the round behind so many begins, also when it is late and several rounds
+    /// are due at once: nothing is carried out any more.
+    pub fn end_after(&mut self, rounds: u64) {
+        self.wire.rounds = rounds;
+    }
+
+    /// Whether it has ended ([`end_after`](Self::end_after)).
+    pub fn is_over(&self) -> bool {
+        self.wire.is_over(&self.station)
     }
 
     /// The station: what its application writes and reads.
@@ -353,6 +367,9 @@ impl InterfaceStation {
             self.latest = at;
             let parts = (&mut self.station, &mut self.channels, &mut self.wire);
             advance(parts, at - Cycles(1));
+            if self.is_over() {
+                break;
+            }
             match frame.content {
                 FrameContent::Data { message, words } => {
                     self.station.data_received(at, message, words.iter());
@@ -372,7 +389,7 @@ fn advance(
     until: Cycles,
 ) {
     for _ in 0..INSTRUCTIONS_PER_ADVANCE {
-        if !station.step(until, wire) {
+        if wire.is_over(station) || !station.step(until, wire) {
             return;
         }
         if let Some(entry) = wire.done.take() {
@@ -384,6 +401,12 @@ fn advance(
 }
 
 impl StationWire {
+    /// Whether the station has begun or seen a round too many.
+    fn is_over(&self, station: &Station) -> bool {
+        let counters = station.counters();
+        counters.rounds_begun + counters.rounds_seen > self.rounds
+    }
+
     /// The cycle of an instant; of one before the start, the first.
     fn cycles(&self, at: MonoTime) -> Cycles {
         let ns = u64::try_from((at - self.start).as_ns()).unwrap_or_default();
