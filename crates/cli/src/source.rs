@@ -199,8 +199,8 @@ fn planned(
     match system.run.backend {
         Backend::Bridges => onbeat_bounds::plan_and_limits(system, protected, kept),
         Backend::NetworkCode => {
-            let (plan, _) = plan_channels(system, &BusOptions::default())?;
-            Ok((plan, Vec::new()))
+            let (plan, bus) = plan_channels(system, &BusOptions::default())?;
+            Ok((plan, bus.warnings))
         }
     }
 }

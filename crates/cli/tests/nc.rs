@@ -670,3 +670,68 @@ fn what_no_rounds_carry_is_refused_with_a_code() {
         run(&[&["plan", "."], wrong].concat(), place, 2);
     }
 }
+
+/// A host with a camera beside stations at a switch of the Atacama platform, which has slots each
+/// 13 µs.
+const CLOSE: &str = r#"
+format = 1
+name = "close"
+run = { duration_s = 1, backend = "network-code" }
+host = [{ name = "a" }, { name = "b" }, { name = "camera" }]
+bridge = [{ name = "s", dedicated_path = { on_best_effort = "retry" } }]
+link = [
+  { ends = ["a", "s"], rate_mbps = 1000 },
+  { ends = ["b", "s"], rate_mbps = 1000 },
+  { ends = ["camera", "s"], rate_mbps = 1000 },
+]
+noise = [{ name = "pictures", from = "camera", to = "b", size_octets = 1400, rate_mbps = 1 }]
+
+[[channel]]
+name = "x"
+destination = "01:00:5e:00:00:01"
+stream_id = 1
+class = "A"
+size_octets = 8
+interval_ns = 13_000
+talker = "a"
+listeners = ["b"]
+"#;
+
+// A picture's frame has 1,446 octets, and 20 more with its preamble and gap: 11.73 µs. Of 13 µs two
+// frames of 704 ns, their gaps among them, leave less; of 14 µs they leave enough.
+#[test]
+fn best_effort_that_is_never_sent_is_warned_of_and_is_not_sent() {
+    let with = |policy: &str, interval: &str| {
+        let text = CLOSE.replace("\"retry\"", policy).replace("13_000", interval);
+        let place = directory(&[("system.toml", &text)]);
+        let options = ["--best-effort", "0", "--deploy", "out"];
+        let backend = ["plan", ".", "--backend", "network-code"];
+        let said = stderr(&run(&[&backend[..], &options].concat(), place.path(), 0));
+        let programs = ["out/a.ncb", "out/b.ncb"];
+        let words = ["nc", "simulate", ".", "--duration", "50ms", "--json"];
+        let output = run(&[&words[..], &programs].concat(), place.path(), 0);
+        let simulated: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let ports = simulated["ports"].as_array().expect("ports");
+        let of_b = ports.iter().find(|port| port["name"] == "s.p2").expect("the port to b");
+        let count = |what: &str| of_b["dedicated"][what].as_u64().expect(what);
+        (said, count("aborts"), count("resent"))
+    };
+    let (said, aborts, resent) = with("\"retry\"", "13_000");
+    assert!(
+        said.contains("warning[OB6072]") && said.contains("1446 octets takes 11.73 µs"),
+        "{said}"
+    );
+    assert!(said.contains("at s.p2") && said.contains("never sent"), "{said}");
+    // From the first one on in each round, as the next ones are behind it.
+    assert!(aborts > 2_000 && resent == aborts, "{aborts} {resent}");
+
+    let (said, aborts, resent) = with("\"drop\"", "13_000");
+    assert!(said.contains("OB6072") && said.contains("it is lost"), "{said}");
+    assert!(aborts > 0 && resent == 0, "{aborts} {resent}");
+
+    let (said, aborts, _) = with("\"retry\"", "14_000");
+    assert!(!said.contains("OB6072"), "{said}");
+    assert!(aborts < 500, "{aborts}");
+    let (said, aborts, _) = with("\"finish\"", "100_000");
+    assert!(!said.contains("OB6072") && aborts == 0, "{said} {aborts}");
+}

@@ -539,6 +539,8 @@ areas! {
         PLACE = "OB6070", "no room for a slot";
         /// A program is longer than a station holds.
         PROGRAM = "OB6071", "a planned program is too long";
+        /// Best effort is longer than all gaps between frames of stations.
+        GAPS = "OB6072", "best effort has no room between frames of stations";
     }
     /// What the verifier of Network Code finds.
     verification {

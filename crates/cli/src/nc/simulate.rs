@@ -12,7 +12,7 @@ use comfy_table::Cell;
 use onbeat_model::codes::verification as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity};
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed};
-use onbeat_model::system::{NodeId, System};
+use onbeat_model::system::{Backend, NodeId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::network_code::{
     EgressObserved, GeneratedValues, MessageListener, MessageObserved, NetworkCodeError,
@@ -80,7 +80,9 @@ pub(super) fn simulate(arguments: &NetworkArguments) -> anyhow::Result<Exit> {
     let mut system = source.system.clone();
     system.run.duration = arguments.duration.unwrap_or(system.run.duration);
     system.run.seed = arguments.seed.unwrap_or(system.run.seed);
-    system.run.protected &= !arguments.unprotected;
+    // Channels that stations carry have no reservation at bridges, which may have none for them.
+    let over_bridges = system.run.backend == Backend::Bridges;
+    system.run.protected &= !arguments.unprotected && over_bridges;
     let plan = source.plan_without_bounds(&system, system.run.protected)?;
     let settings = NetworkCodeSettings {
         seed: system.run.seed,

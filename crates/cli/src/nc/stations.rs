@@ -33,7 +33,8 @@ pub(crate) fn plan(arguments: &PlanArguments, source: &Source) -> anyhow::Result
     let options = options(system, &arguments.stations)?;
     let planned = plan_channels(system, &options).map_err(|errors| source.wrong(&errors));
     let (channels, plan) = planned?;
-    let (channels, _) = source.study(system, (channels, Vec::new()), Limits::default())?;
+    let warnings = plan.warnings.clone();
+    let (channels, _) = source.study(system, (channels, warnings), Limits::default())?;
     match arguments.json {
         true => terminal::print_json(&document(system, &plan, &channels.chains))?,
         false => terminal::print(text(system, &plan, &channels.chains)),

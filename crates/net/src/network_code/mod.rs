@@ -52,7 +52,7 @@ use crate::participant::join_with;
 use crate::simulate::DRAIN_LIMIT;
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::{ChannelPlan, Plan};
-use onbeat_model::system::{NodeKind, System};
+use onbeat_model::system::{Backend, NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
 
 /// What a frame may wait at a port when all stations have stopped, before it counts as lost: more
@@ -234,7 +234,8 @@ pub fn simulate(
         load_bin: settings.duration,
         noise_until: if system.run.noise { end } else { NetTime::ZERO },
         traffic_until: end,
-        model_channels: true,
+        // Else the programs carry them.
+        model_channels: system.run.backend == Backend::Bridges,
     };
     let mut engine = Engine::new(system, plan, options);
     let stations = NetworkCode::join(&mut engine, system, plan, stations, settings);

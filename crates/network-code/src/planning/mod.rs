@@ -14,6 +14,7 @@
 
 mod carried;
 mod choice;
+mod gaps;
 mod latency;
 mod repetition;
 mod round;
@@ -106,6 +107,8 @@ pub struct BusPlan {
     pub links: Vec<BusLink>,
     /// Who reaches which link, and when.
     pub paths: Vec<BusPath>,
+    /// What the user should know: best effort without room (OB6072).
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A station of such a plan.
@@ -197,7 +200,9 @@ pub fn plan_bus(system: &System, options: &BusOptions) -> Result<BusPlan, Vec<Di
         errors
     });
     let (bus, BusChoice { schedule, slots, stations, .. }) = (bus_of, chosen?);
+    let warnings = gaps::warnings(&bus, &schedule);
     Ok(BusPlan {
+        warnings,
         medium: bus.tree.medium,
         drift_ppb: bus.tree.drift_ppb,
         slot_error,

@@ -177,8 +177,13 @@ impl BroadcastTree {
         arrivals
     }
 
+    /// The longest frame of best effort at a port; 0 if there is none.
+    pub(super) fn best_effort(&self, port: usize) -> Octets {
+        self.best_effort[port]
+    }
+
     /// How long one frame of best effort keeps a port.
-    fn blocks(&self, port: usize) -> i64 {
+    pub(super) fn blocks(&self, port: usize) -> i64 {
         match self.best_effort[port].get() {
             0 => 0,
             octets => self.later(self.octets(frame::on_wire(Octets::new(octets)).get())),
