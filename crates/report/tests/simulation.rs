@@ -1,6 +1,7 @@
 //! What is shown of simulations: the terminal's table, and the picture of the network.
 
 use crate::common::simulated::{Simulated, ring, silent, single};
+use onbeat_model::observed::DedicatedObserved;
 use onbeat_model::time::Span;
 use onbeat_report::simulation::{html, table};
 
@@ -85,4 +86,24 @@ fn numbers(text: &str, start: &str) -> Vec<i64> {
     let text = &text[text.find(start).expect("it is there") + start.len()..];
     let parts = text.split(|c: char| !c.is_ascii_digit() && c != '-');
     parts.filter_map(|part| part.parse().ok()).take(4).collect()
+}
+
+#[test]
+fn what_a_dedicated_path_did_is_in_the_table_and_on_the_page() {
+    let mut simulated = single(&[20_000]);
+    let shown = |simulated: &Simulated| {
+        let results = simulated.results();
+        (table(&results), html(&simulated.system, &simulated.plan, &results))
+    };
+    let (terminal, page) = shown(&simulated);
+    assert!(!terminal.contains("aborts") && !page.contains("Dedicated paths"), "{terminal}");
+    let seen = DedicatedObserved { sent: 12_345, aborts: 67, resent: 66, lost: 1, collisions: 8 };
+    simulated.observed.ports[1].dedicated = Some(seen);
+    let (terminal, page) = shown(&simulated);
+    let row = terminal.lines().find(|line| line.contains("12\u{202f}345")).expect("the port");
+    let cells: Vec<_> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells, ["b1.p1", "12\u{202f}345", "8", "67", "66", "1"]);
+    let cells =
+        ["12\u{202f}345", "8", "67", "66", "1"].map(|n| format!("<td class=\"number\">{n}</td>"));
+    assert!(page.contains(&format!("<th scope=\"row\">b1.p1</th>{}", cells.concat())), "{page}");
 }

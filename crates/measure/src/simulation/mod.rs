@@ -4,6 +4,6 @@ mod evaluate;
 mod results;
 
 pub use results::{
-    Described, FORMAT, FlowKind, FlowResult, Latency, ListenerResult, Phases, PortResult,
-    QueueResult, Results, SimulationSettings, Term, Totals, VERSION, described, schema,
+    DedicatedResult, Described, FORMAT, FlowKind, FlowResult, Latency, ListenerResult, Phases,
+    PortResult, QueueResult, Results, SimulationSettings, Term, Totals, VERSION, described, schema,
 };

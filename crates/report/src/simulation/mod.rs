@@ -1,6 +1,7 @@
 //! What a simulation saw beside what the plan promised: a table for a terminal, one self-contained
 //! HTML page, and each repetition as CSV.
 
+mod dedicated;
 mod layout;
 mod map;
 mod page;

@@ -1,5 +1,6 @@
 //! What the page on a simulation shows: as text for its template, as numbers for its script.
 
+use super::dedicated;
 use super::map::{Map, map};
 use crate::badge::{VerdictCount, verdict_counts};
 use crate::clocks::ClockChart;
@@ -33,6 +34,8 @@ pub(super) struct View {
     queues: Vec<u8>,
     clocks: Vec<ClockChart>,
     by_protocol: Vec<ProtocolReservations>,
+    /// Ports of dedicated paths: name, frames of stations, those dropped, aborts, sent again, lost.
+    dedicated: Vec<[String; 6]>,
     map: Map,
 }
 
@@ -93,6 +96,7 @@ pub(super) fn page(system: &System, plan: &Plan, results: &Results) -> (View, Da
             .iter()
             .map(|reserved| ProtocolReservations::new(&results.system, reserved))
             .collect(),
+        dedicated: dedicated::rows(results),
         map: map(system, results),
     };
     (view, data(system, plan, results))

@@ -1,5 +1,6 @@
 //! What a terminal shows of a simulation.
 
+use super::dedicated::dedicated_table;
 use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
 use crate::reservations::reservation_table;
@@ -19,7 +20,9 @@ const PORTS_MAX: usize = 10;
 pub fn table(results: &Results) -> String {
     let reserved = results.reservations.as_ref().map(reservation_table);
     let clocks = clock_table(&results.clocks);
-    let tables = [Some(flow_table(results)), Some(port_table(results)), reserved, clocks];
+    let dedicated = dedicated_table(results);
+    let tables =
+        [Some(flow_table(results)), Some(port_table(results)), dedicated, reserved, clocks];
     let tables = tables.into_iter().flatten().chain([summary(results)]);
     tables.collect::<Vec<_>>().join("\n\n")
 }
