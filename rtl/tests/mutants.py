@@ -1,12 +1,13 @@
 """Plants one fault at a time in a copy of rtl/, and lists those that no test finds.
 
-    mutants.py [--only TEXT] [--seed N] [-- COMMAND...]
+    mutants.py [--only TEXT] [--seed N] [--also] [-- COMMAND...]
 
 Without a command the quick tests of the fault's module run, one file after the other until one
-fails. A command runs in their place, in a copy of the whole repository: it has to fail. Compare
-with the interpreter, for one:
+fails, or takes much longer than without the fault. A command runs in their place, or with --also
+for what none of them finds, in a copy of the whole repository: it has to fail. Compare with the
+interpreter, for one:
 
-    mutants.py -- sh -c "make -s -C rtl lockstep && ONBEAT_HARDWARE_PROGRAMS=300 cargo test -q \\
+    mutants.py --also -- sh -c "make -s -C rtl lockstep && ONBEAT_HARDWARE_PROGRAMS=300 cargo test -q \\
         --locked -p onbeat-network-code --test network_code hardware::random"
 
 It ends with 1 when a fault survives, when the text that it replaces is not there exactly once, or
@@ -18,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -355,6 +357,8 @@ class Copy:
         tools.parent.mkdir(parents=True, exist_ok=True)
         tools.unlink(missing_ok=True)
         tools.symlink_to(Path(sys.executable).parents[1])
+        # What each test may take, by its name: known once it has run without a fault.
+        self.limits = {}
 
     def sound(self):
         """The modules are those of the repository."""
@@ -383,28 +387,38 @@ class Copy:
 
     def fails(self, tests, command, seed):
         """What finds a fault, or None."""
+        for test in tests:
+            runner = [sys.executable, str(self.place / "rtl" / "tests" / "run.py")]
+            start = time.monotonic()
+            if not passes([*runner, "--seed", str(seed), test], self.limits.get(test)):
+                return test
+            self.limits.setdefault(test, LONGER * (time.monotonic() - start) + LONGER_SECONDS)
         if command:
             done = subprocess.run(command, cwd=self.place, **QUIET, check=False)
             return "the command" if done.returncode else None
-        for test in tests:
-            runner = [sys.executable, str(self.place / "rtl" / "tests" / "run.py")]
-            if not passes([*runner, "--seed", str(seed), test]):
-                return test
         return None
 
 
+# A fault may keep a simulation from its end. It is found if a test takes so much longer.
+LONGER = 5
+LONGER_SECONDS = 60
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
 
 
-def passes(command):
-    """Whether all of it does; its first failure ends it."""
+def passes(command, limit):
+    """Whether all of it does, within so many seconds if a limit is known; its first failure ends
+    it."""
     quiet = QUIET | {"stdout": subprocess.PIPE}
     with subprocess.Popen(command, **quiet, text=True, start_new_session=True) as runs:
+        late = threading.Timer(limit or 0, os.killpg, (runs.pid, signal.SIGKILL))
+        if limit:
+            late.start()
         try:
             if any(line.startswith("test_") and " failed, " in line for line in runs.stdout):
                 return False
             return runs.wait() == 0
         finally:
+            late.cancel()
             # Its simulators are of its group. Interrupted, none of them goes on.
             if runs.poll() is None:
                 os.killpg(runs.pid, signal.SIGTERM)
@@ -419,6 +433,7 @@ def main():
     parser.add_argument("--only", default="", help="faults whose line has this text")
     parser.add_argument("--copy", help="its name, where two run at once")
     parser.add_argument("--seed", type=int, default=1, help="of the random tests")
+    parser.add_argument("--also", action="store_true", help="the command where no test finds it")
     parser.add_argument("command", nargs="*", help="behind --: has to fail, in the tests' place")
     arguments = parser.parse_args()
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -431,7 +446,8 @@ def main():
     ]
     copy = Copy(bool(arguments.command), arguments.copy)
     copy.sound()
-    tests = sorted({test for name, *_ in chosen for test in TESTS[name]})
+    by_tests = arguments.also or not arguments.command
+    tests = sorted({test for name, *_ in chosen for test in TESTS[name] if by_tests})
     if found := copy.fails(tests, arguments.command, arguments.seed):
         sys.exit(f"without a fault {found} fails")
     survivors, lost = [], []
@@ -442,7 +458,7 @@ def main():
             lost.append(line)
             print(f"NOT PLANTED {line}", flush=True)
             continue
-        found = copy.fails(TESTS[name], arguments.command, arguments.seed)
+        found = copy.fails(TESTS[name] if by_tests else [], arguments.command, arguments.seed)
         if found is None:
             survivors.append(line)
         word = f"found by {found}" if found else "SURVIVES"
