@@ -103,6 +103,33 @@ fn one_script_gives_the_same_in_every_engine() {
     assert!(right.contains("rl OK v=1 seq=0 gap=0 fl=0\nrl OK v=1 seq=0 gap=0 fl=64\n"), "{right}");
 }
 
+// A program that writes as often as it may, and says itself how often it had to wait.
+#[test]
+fn writes_that_the_rate_holds_are_counted_and_said_in_every_engine() {
+    let system = system(&slow_channels(&scripts(
+        "T c L back start loop 16 w 0 end ctr",
+        "T back L c start sl 100000000 w 0 ctr",
+    )));
+    for how in engines() {
+        let output = run(&[how, &["--json"]].concat(), system.path(), 0);
+        let said_by_run = String::from_utf8_lossy(&output.stderr).into_owned();
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let c = channel(&json, "c");
+        let log = said(&system, "left.log");
+        let own = log.lines().find_map(|line| line.strip_prefix("ctr T0 sent=16 rate="));
+        let own: i64 = own.expect("all are sent").parse().expect("a number");
+        // A machine that is busy may be late by an interval.
+        assert!(own > 10, "{how:?}: {log}");
+        assert_eq!((number(c, "sent"), number(c, "held")), (16, own), "{how:?}: {c}");
+        let reason = c["verdict_reason"].as_str().expect("a reason");
+        assert!(reason.contains(&format!("{own} of 16 writes were held")), "{how:?}: {reason}");
+        let note = format!("channel `c`: {own} of 16 writes on host `a` were held");
+        assert!(said_by_run.contains(&note), "{how:?}: {said_by_run}");
+        assert_eq!(number(channel(&json, "back"), "held"), 0, "{how:?}");
+        assert!(!said_by_run.contains("`back`: "), "{how:?}: {said_by_run}");
+    }
+}
+
 /// The fields of a line of [`SAMPLES`].
 fn field(line: &str, name: &str) -> i64 {
     let found = line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));

@@ -109,11 +109,16 @@ fn channel(
     };
     let judgement =
         verdict::channel(system, (described, planned), (log, apart), joined, is_reached);
-    let verdict::Judgement { verdict, reason } = judgement;
+    let verdict::Judgement { verdict, mut reason } = judgement;
+    if let (Some(held @ 1..), Some(sent)) = (joined.held(), joined.sent()) {
+        // What a promise counts from is the capture, so it says nothing of what was before that.
+        reason += &format!("; {held} of {sent} writes were held by the declared rate");
+    }
     ChannelResult {
         name: described.name.clone(),
         protected: planned.protected,
         sent: joined.sent(),
+        held: joined.held(),
         received: sum(|l| l.received),
         lost: sum(|l| l.lost),
         overflowed: sum(|l| l.overflowed),

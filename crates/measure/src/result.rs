@@ -205,6 +205,10 @@ pub struct ChannelResult {
     pub protected: bool,
     /// Messages that the talker wrote; null where that is not known.
     pub sent: Option<u64>,
+    /// Of these, those that the declared rate held: the program waited in its write. Null where
+    /// that is not known.
+    #[serde(default)]
+    pub held: Option<u64>,
     /// Messages that listeners received, each counted once per listener; null, as are the next
     /// four, where of no listener it is known what it did.
     pub received: Option<u64>,

@@ -76,6 +76,8 @@ pub struct TalkerEndpoint<P, L> {
     pub(crate) io: P,
     pub(crate) log: L,
     pub(crate) meeting: Meeting,
+    /// Whether the declared rate holds the message that is to be written next.
+    held: bool,
     /// What it wrote at its last meeting.
     pub(crate) met_value: [u8; MAX_CHANNEL_PAYLOAD.get() as usize],
 }
@@ -85,7 +87,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     pub fn new(talker: Talker, io: P, log: L) -> Self {
         let meeting = Meeting::new(talker.instance());
         let met_value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
-        Self { talker, io, log, meeting, met_value }
+        Self { talker, io, log, meeting, held: false, met_value }
     }
 
     /// The way to clock and network.
@@ -158,6 +160,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
             match self.talker.write_at(now, at, value, self.io.uncertain()) {
                 Err(exceeded) => {
                     self.log.rate_exceeded();
+                    self.held = true;
                     at = exceeded.until;
                 }
                 Ok(sent) => {
@@ -243,6 +246,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     fn sleep_for_rate(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
         self.log.rate_exceeded();
+        self.held = true;
         let woke = self.io.sleep_until(until)?;
         // Who wakes after the limit writes no more, though the rate allowed it before.
         if self.io.is_over(woke.local) { Err(ChannelError::TimedOut) } else { Ok(()) }
@@ -255,6 +259,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
             transfer: self.io.handed_over(),
             network: at.network,
             sequence: sent.sequence,
+            flags: if std::mem::take(&mut self.held) { flag::HELD } else { 0 },
             ..Record::default()
         };
         self.log.push(&record);

@@ -12,10 +12,12 @@ use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{Ending, EndpointLog, LoadSample, Record, Role, RunLog, flag};
 use onbeat_model::stations::{StationCounts, StationsObserved};
 use onbeat_model::system::{ChannelId, NodeId, TimeMode};
-use onbeat_model::time::NetTime;
+use onbeat_model::time::{NetTime, Span};
 use onbeat_net::network_code::StationObserved;
 use onbeat_runtime::channel_io::Reason;
 
+/// How many writes the declared rate may hold without the user's being told.
+const HELD: usize = 10;
 /// How many messages a program may leave unread at the end without the user's being told.
 const UNREAD_AT_THE_END: usize = 2;
 
@@ -42,6 +44,7 @@ impl Session<'_> {
                 ends.push(self.end_log(ChannelId(channel as u32), place, owner, &mut notes));
             }
         }
+        notes.extend(ends.iter().filter_map(|end| self.note_held(end)));
         if let Err(error) = &self.faults {
             notes.push(format!("faults of links and nodes are left out here: {error}"));
         }
@@ -57,6 +60,23 @@ impl Session<'_> {
         let stations = on_kernel.or_else(|| self.stations_observed(&mut notes));
         let log = self.log(ends, ending);
         (RunLog { load, lag_max, clocks, tcp, reservations, stations, ..log }, notes)
+    }
+
+    /// That the declared rate held many writes of a talker, if it did.
+    fn note_held(&self, end: &EndpointLog) -> Option<String> {
+        let held = end.records.iter().filter(|record| record.flags & flag::HELD != 0);
+        let (count, last) = (held.clone().count(), held.last()?.capture?);
+        (count > HELD).then(|| {
+            format!(
+                "channel `{}`: {count} of {} writes on host `{}` were held by the declared rate, \
+                 the last one until {}: a program that writes too often, or that was late once and \
+                 writes what it missed, has all later messages captured later than it meant",
+                self.system.channel(end.channel).name,
+                end.records.len(),
+                self.system.node(end.node).name,
+                Span::from_ns(last.as_ns()),
+            )
+        })
     }
 
     /// What the ends have recorded, with the run's settings.
