@@ -279,9 +279,11 @@ private:
         } else if (now.kind == 0 && part == now.numbers.size()) {
             station->bus_address = 0x600000 | now.what;
         } else {
-            uint32_t index = reads ? now.numbers[part] : uint32_t(part);
+            // Each other write begins at the end: its first words are ahead of what `create` reads.
+            size_t place = action % 2 == 0 ? part : now.numbers.size() - 1 - part;
+            uint32_t index = reads ? now.numbers[part] : uint32_t(place);
             station->bus_address = 0x500000 | now.what << 9 | index;
-            station->bus_write_data = reads ? 0 : now.numbers[part];
+            station->bus_write_data = reads ? 0 : now.numbers[place];
         }
     }
 

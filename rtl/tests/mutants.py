@@ -64,9 +64,7 @@ MUTANTS = {
     ],
     "station/nc_buffers.v": [
         ("wire left_bank = left_banked && left_chosen;", "wire left_bank = left_banked;"),
-        ("wire right_bank = right_banked && right_chosen;", "wire right_bank = right_chosen;"),
         ("wire is_pinned = fills && (", "wire is_pinned = 1'b0 && ("),
-        ("(fill_begins || (fill_is_same", "((fill_is_same"),
         ("&& fill_bank == hidden_bank", ""),
         ("wire is_copied = copying &&", "wire is_copied = 1'b0 &&"),
         ("(copy_begins || copy_is_same)", "copy_is_same"),

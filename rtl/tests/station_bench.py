@@ -209,11 +209,13 @@ class Station:
         yield from access(CONTROL, 0)
 
     def write_buffer(self, buffer, words):
-        """Returns the cycle of the program from which on they are complete."""
-        for index, value in enumerate(words):
-            yield from access(WORDS + (buffer << 9) + index, value)
+        """Returns the cycle of the program from which on they are complete. At times the last word
+        is written first: that is ahead of what `create` reads."""
+        places = range(len(words)) if self.cycle % 2 else reversed(range(len(words)))
+        for index in places:
+            yield from access(WORDS + (buffer << 9) + index, words[index])
         yield from access(COMMIT + buffer, 0)
-        return self.cycle - 1 - self.zero
+        return self.cycle - self.zero
 
     def read_buffer(self, buffer, index):
         """What is read, and as of which cycle of the program."""

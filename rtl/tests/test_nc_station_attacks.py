@@ -122,6 +122,36 @@ async def a_program_that_is_started_again_starts_as_the_first_time(dut):
 
 
 @cocotb.test()
+async def a_word_is_not_overwritten_that_create_has_yet_to_read(dut):
+    # In each round the words of the next one become visible some cycles sooner or later, also while
+    # `create` reads those before: what follows at once is the last word, where it has not been yet.
+    station = Station(dut)
+    await station.begin()
+    length, every = 30, 400
+    program = [future(0, every), master(), create(0), send(1), halt()]
+    model = Model(program, [(0, length)], {1: length}, SOURCE)
+    draw = lambda: [random.getrandbits(32) for _ in range(length)]
+    contents = [draw()]
+    await station.run(station.load(model, layout(model), contents=contents))
+    await station.run(station.start())
+    inputs = []
+    for number in range(1, 50):
+        words = draw()
+        for index in reversed(range(length)):
+            await station.run(access(WORDS + index, words[index]))
+        wait = station.zero + every * number + number - station.cycle
+        assert wait > 0
+        await station.run(idle(wait))
+        # Nothing is left to be written.
+        at = await station.run(station.write_buffer(0, []))
+        inputs.append((at, "commit", 0, words))
+    await station.run(idle(every))
+    done = station.cycle - station.zero
+    check(station, model.run(done + STOP_DELAY, inputs, contents), done)
+    await stop(station)
+
+
+@cocotb.test()
 async def a_reset_in_any_cycle_leaves_only_memories(dut):
     station = Station(dut)
     await station.begin()
