@@ -186,6 +186,37 @@ fn without_an_address_of_ipv4_a_talker_is_refused_with_what_to_do() {
 }
 
 /// Says so where a test's interface is down.
+// Of 300 octets the header of a stream takes 24; header and tag of the frame do not count.
+#[test]
+fn a_message_that_is_longer_than_the_mtu_allows_is_refused_when_its_end_is_opened() {
+    let Some(pair) = Pair::new() else { return };
+    within(&pair.hosts[0], || run("ip link set eth0 mtu 300")).expect("an MTU");
+    let context = pair.context(0, TransportKind::Packet, InterfaceOptions::default());
+    let sized = |stream, size, replicated| ChannelParameters {
+        size: Octets::new(size),
+        replicated,
+        ..channel(stream)
+    };
+    let (fits, long, tagged) = (sized(1, 276, false), sized(2, 277, false), sized(3, 276, true));
+    for (name, parameters) in [("fits", fits), ("long", long), ("r-tag", tagged)] {
+        context.declare(name, parameters).expect("a channel");
+    }
+    // The kernel takes it.
+    let open = |name, size| within(&pair.hosts[0], || context.open_talker(name, Octets::new(size)));
+    let mut talker = open("fits", 276).expect("it fits");
+    talker.write(&[7; 276]).expect("it is sent");
+    for (name, size, longest, mtu) in [("long", 277, 276, 301), ("r-tag", 276, 270, 306)] {
+        let reads = within(&pair.hosts[0], || context.open_listener(name, Octets::new(size)));
+        let errors = [open(name, size).expect_err("too long"), reads.expect_err("too long")];
+        for error in errors.map(|error| error.to_string()) {
+            let says = |part: &str| assert!(error.contains(part), "{error}");
+            says("eth0");
+            says(&format!("with an MTU of 300 octets it may have {longest}"));
+            says(&format!("`ip link set eth0 mtu {mtu}`"));
+        }
+    }
+}
+
 fn is_up(name: &str) -> bool {
     let up = Interface::named(name).is_ok_and(|interface| interface.up);
     if !up {

@@ -13,7 +13,7 @@ use crate::interface::table::{
 use crate::interface::{
     ClockKind, Interface, InterfaceIo, InterfaceOptions, IpVersion, Limits, NetworkClock,
     PacketSocket, Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket,
-    instance, launch, station,
+    instance, launch, packet, station,
 };
 use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
@@ -598,6 +598,10 @@ pub(crate) fn attach(
     let InterfaceSettings { transport, .. } = settings;
     let untagged = settings.options.untagged || interface.tags;
     let options = &InterfaceOptions { untagged, ..settings.options };
+    let refused = |error| SetupError::Interface { name: interface.name.clone(), error };
+    if matches!(transport, TransportKind::Packet | TransportKind::Xdp) {
+        packet::fits(interface, parameters).map_err(refused)?;
+    }
     let made = match (transport, role) {
         (TransportKind::Packet, Role::Talker) => {
             PacketSocket::talker(interface, parameters, options).map(Transport::Packet)
@@ -618,7 +622,7 @@ pub(crate) fn attach(
             udp(interface, parameters, options, IpVersion::V6, role).map(Transport::Udp)
         }
     };
-    made.map_err(|error| SetupError::Interface { name: interface.name.clone(), error })
+    made.map_err(refused)
 }
 
 fn udp(

@@ -126,12 +126,36 @@ impl AsFd for PacketSocket {
 
 /// A socket that receives nothing until it is bound.
 pub(super) fn open() -> io::Result<OwnedFd> {
-    Ok(rustix::net::socket_with(
-        AddressFamily::PACKET,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        None,
-    )?)
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None);
+    socket.map_err(|errno| match errno {
+        Errno::PERM | Errno::ACCESS => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "raw frames need CAP_NET_RAW, or root: `setcap cap_net_raw+ep PROGRAM`; or use the \
+                 transport `udp4`, which needs neither ({errno})"
+            ),
+        ),
+        errno => errno.into(),
+    })
+}
+
+/// Refuses a channel whose frames an interface does not take, before any is written.
+pub(super) fn fits(interface: &Interface, channel: &ChannelParameters) -> io::Result<()> {
+    // The kernel's limit is that of a frame without header and tag.
+    let payload = channel.frame_octets() - TAGGED;
+    let Some(over) = payload.checked_sub(interface.mtu as usize).filter(|over| *over > 0) else {
+        return Ok(());
+    };
+    let longest = (channel.size.get() as usize).saturating_sub(over);
+    let why = format!(
+        "a message of {} octets does not fit into one frame: with an MTU of {} octets it may have \
+         {longest}; `ip link set {} mtu {payload}` allows it",
+        channel.size.get(),
+        interface.mtu,
+        interface.name,
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 /// Waits for a frame of PTP's EtherType that the interface receives, until `wanted` picks one of
