@@ -398,7 +398,7 @@ class Copy:
 
 
 # A fault may keep a simulation from its end. It is found if a test takes so much longer.
-LONGER = 5
+LONGER = 2
 LONGER_SECONDS = 60
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
 

@@ -41,8 +41,8 @@ pub(super) fn warnings(bus: &Bus<'_>, schedule: &BusSchedule) -> Vec<Diagnostic>
             _ => "is never sent, nor is what is behind it",
         };
         let message = format!(
-            "best effort of {} octets takes {} at {}, where frames of stations leave {} at most: \
-             while all of these are sent, it {becomes}",
+            "best effort of {} octets takes {} at {}, where frames of stations leave {} at \
+             most: while all of these are sent, it {becomes}",
             octets.get(),
             Span::from_ns(needed),
             bus.system.port_label(*port),
@@ -58,8 +58,8 @@ pub(super) fn warnings(bus: &Bus<'_>, schedule: &BusSchedule) -> Vec<Diagnostic>
     warnings
 }
 
-/// The longest time at a port from the end of a station's frame, and the gap behind it, to the begin
-/// of the next one, if the former is as early and the latter as late as they may be, in ns.
+/// The longest time at a port from the end of a station's frame, and the gap behind it, to the
+/// begin of the next one, if the former is as early and the latter as late as they may be, in ns.
 fn longest_gap(bus: &Bus<'_>, schedule: &BusSchedule, link: usize) -> i64 {
     let round = schedule.round_ns();
     let mut uses = Vec::new();
