@@ -64,8 +64,8 @@ impl Session<'_> {
 
     /// That the declared rate held many writes of a talker, if it did.
     fn note_held(&self, end: &EndpointLog) -> Option<String> {
-        let held = end.records.iter().filter(|record| record.flags & flag::HELD != 0);
-        let (count, last) = (held.clone().count(), held.last()?.capture?);
+        let mut held = end.records.iter().filter(|record| record.flags & flag::HELD != 0);
+        let (count, last) = (held.clone().count(), held.next_back()?.capture?);
         (count > HELD).then(|| {
             format!(
                 "channel `{}`: {count} of {} writes on host `{}` were held by the declared rate, \
