@@ -7,7 +7,7 @@ use onbeat_measure::{
 };
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{Ending, Record, RunLog};
+use onbeat_model::record::{Ending, Record, RunLog, flag};
 use onbeat_model::system::{Chain, ChannelId, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 
@@ -29,6 +29,22 @@ fn the_json_of_a_small_run_equals_the_sums_done_by_hand() {
     let relative = wakeup.relative.unwrap();
     assert_eq!((relative.min, relative.avg, relative.max), (1_000, 1_500, 2_000));
     insta::assert_snapshot!("small_run", Results::new("small", vec![result]).to_json());
+}
+
+#[test]
+fn writes_that_the_rate_held_are_counted_where_the_talker_is_known() {
+    let (system, plan) = one_channel();
+    let mut log = log_of(&system, &[Some(100), Some(100), Some(100)]);
+    for held in &mut log.ends[0].records[1..] {
+        held.flags |= flag::HELD;
+    }
+    let result = only(&system, &plan, &log);
+    assert_eq!((result.sent, result.held, result.verdict), (Some(3), Some(2), Verdict::Kept));
+    let reason = &result.verdict_reason;
+    assert!(reason.ends_with("; 2 of 3 writes were held by the declared rate"), "{reason}");
+    let of_listener = only(&system, &plan, &only_on(1, log));
+    assert_eq!((of_listener.sent, of_listener.held), (None, None));
+    assert!(!of_listener.verdict_reason.contains("held"), "{}", of_listener.verdict_reason);
 }
 
 #[test]
