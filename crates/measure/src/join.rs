@@ -116,12 +116,12 @@ impl Message<'_> {
 }
 
 impl<'a> Joined<'a> {
-    /// How many of the messages that the talker recorded were held by the declared rate, if that is
-    /// known.
+    /// How many messages the declared rate held, if the talker recorded all.
     pub fn held(&self) -> Option<u64> {
         let held = self.talker.records.iter().filter(|record| record.flags & flag::HELD != 0);
-        self.talker_known.then(|| held.count() as u64)
+        (self.talker_known && self.talker.unrecorded == 0).then(|| held.count() as u64)
     }
+
     /// How many messages the talker wrote, if that is known.
     pub fn sent(&self) -> Option<u64> {
         let recorded = self.talker.records.len() as u64;

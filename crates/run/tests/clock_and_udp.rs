@@ -185,7 +185,6 @@ fn without_an_address_of_ipv4_a_talker_is_refused_with_what_to_do() {
     assert!(error.contains("eth0") && error.contains("has no IPv4 address"), "{error}");
 }
 
-/// Says so where a test's interface is down.
 // Of 300 octets the header of a stream takes 24; header and tag of the frame do not count.
 #[test]
 fn a_message_that_is_longer_than_the_mtu_allows_is_refused_when_its_end_is_opened() {
@@ -217,6 +216,7 @@ fn a_message_that_is_longer_than_the_mtu_allows_is_refused_when_its_end_is_opene
     }
 }
 
+/// Says so where a test's interface is down.
 fn is_up(name: &str) -> bool {
     let up = Interface::named(name).is_ok_and(|interface| interface.up);
     if !up {

@@ -149,7 +149,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     /// Sends `value` so that it is captured and leaves at `at`, at most 30 days ahead, or as soon
     /// after that as it is past and the declared rate allows it; returns the capture time.
     pub fn write_at(&mut self, value: &[u8], at: SyncedTime) -> Result<SyncedTime, ChannelError> {
-        let mut at = at;
+        let (mut at, mut held) = (at, false);
         loop {
             self.reserved()?;
             self.rekey();
@@ -160,12 +160,13 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
             match self.talker.write_at(now, at, value, self.io.uncertain()) {
                 Err(exceeded) => {
                     self.log.rate_exceeded();
-                    self.held = true;
+                    held = true;
                     at = exceeded.until;
                 }
                 Ok(sent) => {
                     let at = self.talker.launch().unwrap_or(sent.capture);
                     self.io.launch(self.talker.frame(), at)?;
+                    self.held = held;
                     self.note(sent, Instant { local: sent.capture, network: None });
                     return Ok(sent.capture);
                 }
@@ -246,10 +247,13 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     fn sleep_for_rate(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
         self.log.rate_exceeded();
-        self.held = true;
         let woke = self.io.sleep_until(until)?;
-        // Who wakes after the limit writes no more, though the rate allowed it before.
-        if self.io.is_over(woke.local) { Err(ChannelError::TimedOut) } else { Ok(()) }
+        if self.io.is_over(woke.local) {
+            // Who wakes after the limit writes no more, though the rate allowed it before.
+            return Err(ChannelError::TimedOut);
+        }
+        self.held = true;
+        Ok(())
     }
 
     #[inline]

@@ -132,8 +132,7 @@ pub(super) fn open() -> io::Result<OwnedFd> {
         Errno::PERM | Errno::ACCESS => io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(
-                "raw frames need CAP_NET_RAW, or root: `setcap cap_net_raw+ep PROGRAM`; or use the \
-                 transport `udp4`, which needs neither ({errno})"
+                "raw frames need CAP_NET_RAW: `setcap cap_net_raw+ep PROGRAM`, or root ({errno})"
             ),
         ),
         errno => errno.into(),
