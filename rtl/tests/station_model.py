@@ -332,7 +332,8 @@ class Model:
         self.rx_fresh = self.fresh.get(number, False)
         self.fresh[number] = False
         if self.rx_fresh:
-            self.write(self.cycle, buffer, self.kept[number])
+            # In the cycle of its issue the application still reads what was there before.
+            self.write(self.cycle + 1, buffer, self.kept[number])
         self.cycle += 2 + self.messages[number]
 
     def future(self, value, _, delay):

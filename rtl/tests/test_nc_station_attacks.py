@@ -152,6 +152,40 @@ async def a_word_is_not_overwritten_that_create_has_yet_to_read(dut):
 
 
 @cocotb.test()
+async def what_is_read_of_a_message_that_is_copied_is_of_one_frame(dut):
+    # Each round copies two frames, one behind the other, while the application reads the buffers
+    # in any of these cycles: it waits until the frame is copied whose buffer it reads, and for no
+    # other one.
+    station = Station(dut)
+    await station.begin()
+    every, lengths = 400, {0: MESSAGES_OF[7], 1: MESSAGES_OF[2]}
+    program = [future(0, every), master(), receive(7, 0), receive(2, 1), halt()]
+    model = Model(program, [(1, lengths[0]), (1, lengths[1])], MESSAGES_OF, SOURCE)
+    await station.run(station.load(model, layout(model)))
+    await station.run(station.start())
+    traffic, reads = Traffic(late_of(dut), STORE, STROBE), []
+    for number in range(60):
+        at = station.zero + every * number + 60
+        for message in (7, 2):
+            words = [random.getrandbits(32) for _ in range(MESSAGES_OF[message])]
+            at = station.put(at, traffic.add(data_frame(SOURCE, message, words), at)) + 12
+        begin = station.zero + every * (number + 1)
+        await station.run(idle(begin - random.randrange(12) - station.cycle))
+        while station.cycle < begin + 45:
+            buffer = random.randrange(2)
+            index = random.choice([0, 1, lengths[buffer] - 1])
+            value, as_of = await station.run(station.read_buffer(buffer, index))
+            reads.append((buffer, index, value, as_of))
+    done = station.cycle - station.zero
+    inputs = [(at - station.zero, *what) for at, *what in traffic.inputs]
+    result = model.run(done + STOP_DELAY, inputs)
+    check(station, result, done)
+    for buffer, index, value, as_of in reads:
+        assert value == result.words(buffer, as_of)[index], f"{buffer}[{index}] in {as_of}"
+    await stop(station)
+
+
+@cocotb.test()
 async def a_reset_in_any_cycle_leaves_only_memories(dut):
     station = Station(dut)
     await station.begin()
