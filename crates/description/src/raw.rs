@@ -8,7 +8,7 @@ use onbeat_model::device::BuiltInDevice;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
 use onbeat_model::system::{
-    Backend, IdleSlopes, Quantity, ReservationMode, Routing, StampKind, TimeMode,
+    Backend, IdleSlopes, Quantity, ReservationMode, Routing, SchedulingPolicy, StampKind, TimeMode,
 };
 use onbeat_model::time::ClockError;
 use onbeat_model::units::frame;
@@ -164,6 +164,11 @@ pub(super) struct Run {
     pub(super) slot_error_us: Option<At<i64>>,
     /// Whether noise sources send; true by default.
     pub(super) noise: Option<At<bool>>,
+    /// Whether programs run that do not join, such as loads; true by default.
+    pub(super) companions: Option<At<bool>>,
+    /// How the system schedules programs with a priority, in real-time runs: `fifo`, `rr`, or
+    /// `other`, without their priorities and CPUs; `fifo` by default.
+    pub(super) policy: Option<At<SchedulingPolicy>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
     /// it counts as hung; 30 by default.
     #[schemars(range(min = 1, max = HANG_S))]
@@ -204,6 +209,10 @@ pub(super) struct Scenario {
     pub(super) slot_error_us: Option<At<i64>>,
     /// As in `[run]`.
     pub(super) noise: Option<At<bool>>,
+    /// As in `[run]`.
+    pub(super) companions: Option<At<bool>>,
+    /// As in `[run]`.
+    pub(super) policy: Option<At<SchedulingPolicy>>,
     /// As in `[run]`.
     #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,

@@ -9,7 +9,7 @@ use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
     Backend, Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, ReservationMode, RunSettings,
-    Scenario, Synchronisation, TimeMode,
+    Scenario, SchedulingPolicy, Synchronisation, TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
@@ -242,6 +242,8 @@ struct RunKeys<'a> {
     backend: &'a Option<At<Backend>>,
     slot_error_us: &'a Option<At<i64>>,
     noise: &'a Option<At<bool>>,
+    companions: &'a Option<At<bool>>,
+    policy: &'a Option<At<SchedulingPolicy>>,
     hang_timeout_s: &'a Option<At<i64>>,
 }
 
@@ -258,6 +260,8 @@ macro_rules! run_keys {
             backend: &$raw.backend,
             slot_error_us: &$raw.slot_error_us,
             noise: &$raw.noise,
+            companions: &$raw.companions,
+            policy: &$raw.policy,
             hang_timeout_s: &$raw.hang_timeout_s,
         }
     };
@@ -285,6 +289,8 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         backend,
         slot_error: slot_error.unwrap_or(base.slot_error),
         noise: keys.noise.as_ref().map_or(base.noise, |noise| noise.value),
+        companions: keys.companions.as_ref().map_or(base.companions, |c| c.value),
+        policy: keys.policy.as_ref().map_or(base.policy, |policy| policy.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
         limits: base.limits,
     }
@@ -338,6 +344,8 @@ pub(super) fn runs(
         backend: Backend::Bridges,
         slot_error: Span::ZERO,
         noise: true,
+        companions: true,
+        policy: SchedulingPolicy::Fifo,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
         limits: ProgramLimits::default(),
     };

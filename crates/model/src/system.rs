@@ -126,6 +126,8 @@ impl System {
             backend: Backend::Bridges,
             slot_error: Span::ZERO,
             noise: true,
+            companions: true,
+            policy: SchedulingPolicy::Fifo,
             hang_timeout: Span::from_s(10),
             limits: ProgramLimits::default(),
         };
@@ -759,6 +761,20 @@ impl ReservationMode {
     }
 }
 
+/// How the system schedules the programs of a run that have a priority (sched(7)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum SchedulingPolicy {
+    /// `SCHED_FIFO`: until they wait.
+    #[default]
+    Fifo,
+    /// `SCHED_RR`: those of one priority in turns.
+    Rr,
+    /// `SCHED_OTHER`, as all other processes, and without CPUs of their own.
+    Other,
+}
+
 /// What keeps the channels of a run apart on their network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -837,6 +853,10 @@ pub struct RunSettings {
     pub slot_error: Span,
     /// Whether noise sources send.
     pub noise: bool,
+    /// Whether programs run that do not join.
+    pub companions: bool,
+    /// How the system schedules programs with a priority, in real-time runs.
+    pub policy: SchedulingPolicy,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it
     /// counts as hung.
     pub hang_timeout: Span,

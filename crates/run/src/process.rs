@@ -6,7 +6,7 @@
 //! is the *reaper*: a second process that holds the read end of a pipe, is told of all groups and
 //! temporary files, and clears up when the pipe closes without their having been released.
 
-use onbeat_model::system::Program;
+use onbeat_model::system::{Program, RunSettings, SchedulingPolicy, TimeMode};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, setrlimit, waitid,
@@ -181,14 +181,49 @@ pub fn limit(command: &mut Command, memory: u64, seconds: u64) {
     }
 }
 
+/// A real-time policy of the system's scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RealTimePolicy {
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    Rr,
+}
+
+impl RealTimePolicy {
+    /// The one of a run's programs; none if the run has none for them.
+    pub fn of(settings: &RunSettings) -> Option<Self> {
+        match settings.policy {
+            _ if settings.time == TimeMode::Virtual => None,
+            SchedulingPolicy::Fifo => Some(Self::Fifo),
+            SchedulingPolicy::Rr => Some(Self::Rr),
+            SchedulingPolicy::Other => None,
+        }
+    }
+
+    fn number(self) -> i32 {
+        match self {
+            Self::Fifo => libc::SCHED_FIFO,
+            Self::Rr => libc::SCHED_RR,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "SCHED_FIFO",
+            Self::Rr => "SCHED_RR",
+        }
+    }
+}
+
 /// How a program is started.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start<'a> {
     /// What is added to its environment.
     pub environment: &'a [(&'a str, &'a OsStr)],
-    /// Whether its priority and cores are asked for; whether they were granted,
-    /// [`Running::shortfall`] tells.
-    pub schedule: bool,
+    /// By which policy its priority and cores are asked for, if they are; whether they were
+    /// granted, [`Running::shortfall`] tells.
+    pub policy: Option<RealTimePolicy>,
     /// Watches over its group from before it is executed.
     pub reaper: Option<&'a Reaper>,
     /// What it is handed, under the same number.
@@ -238,16 +273,17 @@ impl Running {
     }
 
     /// What the system did not grant of what `program` asks for, for a person.
-    pub fn shortfall(&self, program: &Program) -> Vec<String> {
+    pub fn shortfall(&self, program: &Program, policy: RealTimePolicy) -> Vec<String> {
         let Some(pid) = self.pid() else { return Vec::new() };
         let mut missing = Vec::new();
         if let Some(priority) = program.priority
-            && !has_priority(pid, i32::from(priority))
+            && !has_priority(pid, policy, i32::from(priority))
         {
             missing.push(format!(
-                "program `{}` runs without its SCHED_FIFO priority {priority}: the system did not \
-                 grant it (CAP_SYS_NICE or an rtprio limit is needed)",
-                program.name
+                "program `{}` runs without its {} priority {priority}: the system did not grant \
+                 it (CAP_SYS_NICE or an rtprio limit is needed)",
+                program.name,
+                policy.name()
             ));
         }
         let granted = rustix::thread::sched_getaffinity(Some(pid));
@@ -311,6 +347,7 @@ impl Drop for Running {
 struct Before {
     parent: Pid,
     report_to: Option<RawFd>,
+    policy: Option<RealTimePolicy>,
     cores: Vec<u16>,
     priority: Option<u8>,
     cgroup: Vec<OwnedFd>,
@@ -325,8 +362,9 @@ impl Before {
         Ok(Self {
             parent: rustix::process::getpid(),
             report_to: start.reaper.and_then(Reaper::descriptor).map(|fd| fd.as_raw_fd()),
-            cores: if start.schedule { program.cores.clone() } else { Vec::new() },
-            priority: program.priority.filter(|_| start.schedule),
+            policy: start.policy,
+            cores: start.policy.map_or(Vec::new(), |_| program.cores.clone()),
+            priority: program.priority.filter(|_| start.policy.is_some()),
             cgroup: cgroup?,
             user: start.user.cloned(),
             with: start.with.map(|fd| fd.as_raw_fd()),
@@ -336,7 +374,8 @@ impl Before {
     /// Neither allocates nor locks.
     fn exec(&self) -> io::Result<()> {
         cgroup::join(&self.cgroup)?;
-        ask_for(&self.cores, self.priority);
+        let priority = self.policy.zip(self.priority);
+        ask_for(&self.cores, priority);
         if let Some(user) = &self.user {
             user.become_it(self.priority)?;
         }
@@ -394,7 +433,7 @@ fn children_but(spared: u32) -> Vec<Pid> {
     numbers.filter(is_child).filter_map(Pid::from_raw).collect()
 }
 
-fn has_priority(pid: Pid, wanted: i32) -> bool {
+fn has_priority(pid: Pid, wanted_policy: RealTimePolicy, wanted: i32) -> bool {
     let pid = pid.as_raw_nonzero().get();
     let mut got = libc::sched_param { sched_priority: 0 };
     // SAFETY: `got` is a valid place for the answer.
@@ -402,7 +441,7 @@ fn has_priority(pid: Pid, wanted: i32) -> bool {
         libc::sched_getparam(pid, &mut got);
         libc::sched_getscheduler(pid)
     };
-    policy == libc::SCHED_FIFO && got.sched_priority == wanted
+    policy == wanted_policy.number() && got.sched_priority == wanted
 }
 
 /// Tells the reaper, from a process that is about to be executed, its group. Neither allocates nor
@@ -426,9 +465,9 @@ fn executable(program: &Program, directory: &Path) -> PathBuf {
     if program.command[0].contains('/') { directory.join(name) } else { name.to_owned() }
 }
 
-/// Asks for cores and a SCHED_FIFO priority for the calling thread; whether it has the latter. Of a
+/// Asks for cores and a real-time priority for the calling thread; whether it has the latter. Of a
 /// program, the parent looks at what was granted. Neither allocates nor locks.
-pub(crate) fn ask_for(cores: &[u16], priority: Option<u8>) -> bool {
+pub(crate) fn ask_for(cores: &[u16], priority: Option<(RealTimePolicy, u8)>) -> bool {
     if !cores.is_empty() {
         let mut set = rustix::thread::CpuSet::new();
         for core in cores {
@@ -439,10 +478,10 @@ pub(crate) fn ask_for(cores: &[u16], priority: Option<u8>) -> bool {
         }
         let _ = rustix::thread::sched_setaffinity(None, &set);
     }
-    if let Some(priority) = priority {
+    if let Some((policy, priority)) = priority {
         let parameters = libc::sched_param { sched_priority: i32::from(priority) };
         // SAFETY: the parameters are valid for the call; zero means the calling thread.
-        return unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } == 0;
+        return unsafe { libc::sched_setscheduler(0, policy.number(), &parameters) } == 0;
     }
     false
 }

@@ -130,6 +130,9 @@ impl Draft<'_> {
             let own = std::mem::replace(&mut self.dice, apart);
             self.maybe(run, &format!("{kind}.slot_error_us"), |dice| dice.between(0, 60));
             self.dice = own;
+        } else if apart.chance(10) {
+            run.insert("companions".into(), json!(apart.chance(50)));
+            run.insert("policy".into(), json!(apart.one(&["fifo", "rr", "other"])));
         }
         self.maybe_bool(run, "noise");
         self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));

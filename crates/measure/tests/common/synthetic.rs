@@ -8,7 +8,7 @@ use onbeat_model::plan::{Plan, PortPlan};
 use onbeat_model::record::{LoadSample, Record, RunLog};
 use onbeat_model::system::{
     Backend, Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, ProgramLimits, Quantity,
-    Reference, ReservationMode, RunSettings, Scenario, Subject, System, TimeMode,
+    Reference, ReservationMode, RunSettings, Scenario, SchedulingPolicy, Subject, System, TimeMode,
 };
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::{BitRate, Octets};
@@ -56,6 +56,8 @@ pub(crate) fn two_hosts() -> System {
         backend: Backend::Bridges,
         slot_error: Span::ZERO,
         noise: true,
+        companions: true,
+        policy: SchedulingPolicy::Fifo,
         hang_timeout: Span::from_s(5),
         limits: ProgramLimits::default(),
     };

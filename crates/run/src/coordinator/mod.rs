@@ -29,7 +29,7 @@ pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 use crate::cgroup::Cgroup;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::session::{Failure, Session};
-use crate::process::{Kept, Reaper, Running, Start};
+use crate::process::{Kept, RealTimePolicy, Reaper, Running, Start};
 use crate::user::User;
 use onbeat::coordinator::client::SetupError;
 use onbeat::coordinator::protocol::{ENVIRONMENT, OLD_ENVIRONMENT};
@@ -38,7 +38,9 @@ use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
-use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
+use onbeat_model::system::{
+    Program, ProgramLimits, RunSettings, SchedulingPolicy, System, TimeMode, TransportKind,
+};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::network_code::{CarryingStation, SetupError as StationError};
 use rustix::fd::{AsFd, AsRawFd};
@@ -170,10 +172,16 @@ pub fn run<'a>(
     let carrier = Carrier::new(options.network.clone(), system, by_stations)?;
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
+    let (policy, wanted) = (RealTimePolicy::of(&options.settings), options.settings.policy);
     let mut session = Session::new(system, plan, options, carrier)?;
     session.open_stations_on_kernel()?;
     session.open_synthetic_on_kernel()?;
     let (mut started, mut notes) = Started::new(&limits, reaper)?;
+    if !real && wanted != SchedulingPolicy::Fifo {
+        let why = "the scheduling policy has no effect in virtual time: wake-ups and stacks are as \
+                   late as the description says";
+        notes.push(why.to_owned());
+    }
     let users = users(session.programs.iter().copied(), &session.carrier.kind, by_stations)?;
     for (position, user) in session.programs.positions().zip(&users) {
         let program = session.programs[position];
@@ -194,7 +202,7 @@ pub fn run<'a>(
         environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
         let start = Start {
             environment: &environment,
-            schedule: real,
+            policy,
             reaper: started.reaper.as_deref(),
             with: Some(theirs.as_fd()).filter(|_| program.joins),
             user: user.as_ref(),
@@ -203,8 +211,8 @@ pub fn run<'a>(
         let running = Running::start(program, &directory, start)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.groups.push(running.group());
-        if real {
-            notes.extend(running.shortfall(program));
+        if let Some(policy) = policy {
+            notes.extend(running.shortfall(program, policy));
         }
         session.admit(running, door);
     }

@@ -230,7 +230,10 @@ impl<'a> Session<'a> {
                 model_channels: false,
             },
         );
-        let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
+        let takes_part = |program: &&Program| {
+            carrier.includes(program.host) && (program.joins || options.settings.companions)
+        };
+        let programs = system.programs.iter().filter(takes_part).collect();
         let mut session = Self {
             system,
             plan,

@@ -2,7 +2,7 @@
 //! between the sockets of its programs and its interface.
 
 use crate::netns;
-use crate::process::ask_for;
+use crate::process::{RealTimePolicy, ask_for};
 use onbeat::clock::MonoTime;
 use onbeat::interface::{
     ChannelCounters, InterfaceStation, SlotErrors, StationDeliveries, StationDoor, StationEndpoint,
@@ -172,7 +172,7 @@ fn execute(
     start: MonoTime,
     is_over: &AtomicBool,
 ) -> Ended {
-    let is_prior = ask_for(&[], Some(PRIORITY));
+    let is_prior = ask_for(&[], Some((RealTimePolicy::Fifo, PRIORITY)));
     let mut error = station.begin().err();
     let mut before = (counts(station, node), 0);
     while !is_over.load(Ordering::Relaxed) && error.is_none() {
