@@ -459,6 +459,10 @@ pub(crate) struct RunArguments {
     /// netns or --interface
     #[arg(long, alias = "follow-schedule")]
     pub(crate) poll_expected: bool,
+    /// Has the kernel note when each frame gets into its queues and when it leaves, for the parts
+    /// of latencies; on the kernel's network, which costs each write a few microseconds
+    #[arg(long)]
+    pub(crate) stamps: bool,
     /// Time during which talkers may write, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,

@@ -7,6 +7,7 @@ use onbeat::interface::InterfaceOptions;
 use onbeat_model::system::{NodeId, NodeKind, RunSettings, Scenario, System, TransportKind};
 use onbeat_model::time::Span;
 use onbeat_run::coordinator::{self, NetworkKind, StartAt};
+use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// An argument that does not fit the description, or the others.
@@ -20,18 +21,40 @@ impl std::fmt::Display for WrongArgument {
 }
 impl std::error::Error for WrongArgument {}
 
+/// Says where `--stamps` has no effect.
+pub(crate) fn stamped(transport: TransportKind, arguments: &RunArguments) {
+    if arguments.stamps && transport == TransportKind::Xdp {
+        eprintln!(
+            "onbeat: --stamps has no effect with AF_XDP: frames do not pass the kernel's queues, \
+             and nobody notes when they leave"
+        );
+    }
+}
+
+/// How the arguments have interfaces used.
+pub(crate) fn options(arguments: &RunArguments) -> InterfaceOptions {
+    InterfaceOptions {
+        follow_schedule: arguments.poll_expected,
+        sent_stamps: arguments.stamps,
+        ..InterfaceOptions::default()
+    }
+}
+
 /// What the arguments choose.
 pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Result<NetworkKind> {
     let on_interface = arguments.interface.as_ref().zip(arguments.host.as_ref());
     if arguments.network == ChosenNetwork::Emulated && on_interface.is_none() {
-        let flag = match arguments.transport {
-            Some(_) => Some("--transport"),
-            None => arguments.poll_expected.then_some("--poll-expected"),
+        let flags = [
+            (arguments.transport.is_some(), "--transport"),
+            (arguments.poll_expected, "--poll-expected"),
+            (arguments.stamps, "--stamps"),
+        ];
+        let Some((_, flag)) = flags.into_iter().find(|(given, _)| *given) else {
+            return Ok(NetworkKind::Emulated);
         };
-        let Some(flag) = flag else { return Ok(NetworkKind::Emulated) };
         let why = format!(
             "{flag} is for --network netns and --interface: the emulated network \
-                           has neither sockets nor schedules to follow"
+                           has neither sockets nor schedules to follow, and knows when frames leave"
         );
         bail!(WrongArgument(why));
     }
@@ -41,10 +64,8 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
         bail!(WrongArgument(why.to_owned()));
     }
     let transport = arguments.transport.map_or(TransportKind::Packet, TransportKind::from);
-    let options = InterfaceOptions {
-        follow_schedule: arguments.poll_expected,
-        ..InterfaceOptions::default()
-    };
+    let options = options(arguments);
+    stamped(transport, arguments);
     let Some((interface, host)) = on_interface else {
         return Ok(NetworkKind::Namespaces { transport, options });
     };
@@ -55,7 +76,8 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
             "--start is over: all hosts need the same start, in the future".into()
         ));
     }
-    Ok(NetworkKind::Interface { host, name: interface.clone(), transport, options, epoch_ns })
+    let (name, clock_offset, noise) = (interface.clone(), Span::ZERO, BTreeMap::new());
+    Ok(NetworkKind::Interface { host, name, transport, options, epoch_ns, clock_offset, noise })
 }
 
 /// The scenario of that name.

@@ -97,8 +97,18 @@ pub(crate) fn cut_off(log: &mut RunLog) {
     }
 }
 
-/// Says what messages and readings show of the machines' clocks.
+/// Says what messages and readings show of the machines' clocks, and by how much listeners woke
+/// after talkers.
 pub(crate) fn apart(result: &RunResult) {
+    for channel in &result.channels {
+        for listener in &channel.listeners {
+            if let Some(offset) = &listener.wakeup_offset {
+                let text = onbeat_report::wakeup_offset(offset);
+                let (host, name) = (&listener.host, &channel.name);
+                terminal::say(format_args!("onbeat: `{name}`: {host} woke {text}"));
+            }
+        }
+    }
     for difference in &result.clock_differences {
         if difference.least_ns.is_some() || difference.greatest_ns.is_some() {
             let text = onbeat_report::clock_difference(difference);

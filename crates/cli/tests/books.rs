@@ -10,6 +10,7 @@ use crate::common::{ENGINES, TestSystem, channel, load, number, permitted, run, 
 use onbeat_model::system::NodeId;
 use onbeat_run::netns::KernelNetwork;
 use rustix::process::{Pid, Signal};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command};
 use std::sync::OnceLock;
@@ -26,6 +27,11 @@ fn engines() -> impl Iterator<Item = &'static [&'static str]> {
 /// Whether time is virtual.
 fn is_virtual(how: &[&str]) -> bool {
     how == ENGINES[0] || how == STATIONS
+}
+
+/// Whether the kernel may be asked when frames leave.
+fn notes_departures(how: &[&str]) -> bool {
+    how.contains(&"netns") && !how.contains(&"xdp")
 }
 
 /// Where the program was built.
@@ -53,6 +59,8 @@ struct Drawn {
     /// Another host sends messages of the stream. Whoever opens its end again may hear that one
     /// first, so the listener does not.
     second: bool,
+    /// The kernel notes when frames leave.
+    stamps: bool,
     step: Option<Step>,
 }
 
@@ -113,6 +121,7 @@ impl Drawn {
             talker_again: coin(2),
             listener_again: !second && coin(3),
             second,
+            stamps: notes_departures(how) && !seed.is_multiple_of(2),
             step: Step::of(seed, engine, bits),
         }
     }
@@ -138,7 +147,7 @@ listeners = ["b"]
 
 /// The system of a seed: clocks that differ, and what it draws.
 fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
-    let Drawn { fixed_delay_us, lossy, talker_again, listener_again, second, step } = drawn;
+    let Drawn { fixed_delay_us, lossy, talker_again, listener_again, second, step, .. } = drawn;
     let program = |name: &str, host: &str, more: &str| {
         format!(
             "[[program]]\nname = \"{name}\"\nhost = \"{host}\"\n\
@@ -242,7 +251,8 @@ fn rows(system: &TestSystem) -> BTreeMap<Name, Row> {
 fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BTreeSet<String> {
     // A busy machine lets programs do less.
     let longer = if is_virtual(how) { &[][..] } else { &["--duration", "1s"] };
-    let arguments = [how, longer, &["--json"]].concat();
+    let stamps = if drawn.stamps { &["--stamps"][..] } else { &[] };
+    let arguments = [how, longer, stamps, &["--json"]].concat();
     // Of a channel by whose clocks nothing can be told no promise is broken.
     let breaks = !how.contains(&"netns") && drawn.step.is_none();
     let output = run(&arguments, system.path(), if breaks { 3 } else { 0 });
@@ -276,6 +286,7 @@ fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BT
     assert_eq!(number(c, "late"), rows.values().filter(|row| row.2).count() as i64, "{context}");
     assert_eq!(Some(number(c, "latency_ns.min")), latencies().min(), "{context}");
     assert_eq!(Some(number(c, "latency_ns.max")), latencies().max(), "{context}");
+    parts_add_up(drawn, &c["listeners"][0], system, context);
     let copies = number(c, "duplicated");
     assert!(copies == 0 || drawn.step.is_some() && copies < 12, "{context}: {copies} copies");
     // Over stations a message waits for its slot.
@@ -290,6 +301,67 @@ fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BT
         assert!(!said.contains("another talker"), "{context}: {said}");
     }
     situations(drawn, &[talker, listener], &read)
+}
+
+/// The instants that parts of a latency lie between: columns of `messages.csv`.
+const PARTS: [(&[&str], &[usize]); 3] = [
+    (&["call", "queue", "network", "receive"], &[3, 15, 4, 5, 6]),
+    (&["send", "network", "receive"], &[3, 4, 5, 6]),
+    (&["send-and-network", "receive"], &[3, 5, 6]),
+];
+
+/// The parts of latencies are what the instants in `messages.csv` say.
+fn parts_add_up(drawn: Drawn, listener: &Value, system: &TestSystem, context: &str) {
+    let text = log(system, "out/1-run/messages.csv");
+    let all = text.lines().filter(|line| line.starts_with("c,"));
+    let all: Vec<Vec<&str>> = all.map(|line| line.split(',').collect()).collect();
+    let received: Vec<_> = all.iter().filter(|row| !row[7].is_empty()).collect();
+    let instants = |row: &Vec<&str>, columns: &[usize]| {
+        columns.iter().map(|at| row[*at].parse().ok()).collect::<Option<Vec<i64>>>()
+    };
+    let known = |(names, columns): &(&'static [&'static str], &[usize])| {
+        let known: Vec<_> = received.iter().filter_map(|row| instants(row, columns)).collect();
+        (!known.is_empty() && 2 * known.len() >= received.len()).then_some((*names, known))
+    };
+    let (names, known) = PARTS.iter().find_map(known).expect("an arrival is always known");
+    assert_eq!(names.len() == 4, drawn.stamps, "{context}: {names:?}");
+    let found = &listener["breakdown"];
+    assert_eq!(number(found, "messages"), known.len() as i64, "{context}");
+    let check = |ns: &Value, values: Vec<i64>, what: &str| {
+        let sum: i64 = values.iter().sum();
+        let extremes = [values.iter().min(), values.iter().max()].map(|value| value.copied());
+        let said = [number(ns, "min"), number(ns, "max")].map(Some);
+        assert_eq!(said, extremes, "{context}: {what}");
+        let off = number(ns, "avg") * values.len() as i64 - sum;
+        assert!(2 * off.abs() <= values.len() as i64, "{context}: {what} {ns}, not {sum}");
+    };
+    for (at, name) in names.iter().enumerate() {
+        let part = &found["parts"][at];
+        assert_eq!(part["part"], *name, "{context}");
+        check(&part["ns"], known.iter().map(|times| times[at + 1] - times[at]).collect(), name);
+    }
+    let whole = |times: &Vec<i64>| times[times.len() - 1] - times[0];
+    check(&found["latency_ns"], known.iter().map(whole).collect(), "latency");
+    let is_one = |example: &Value| {
+        let parts = example["parts_ns"].as_array().expect("a list").iter();
+        let parts: Vec<i64> = parts.map(|ns| ns.as_i64().expect("a number")).collect();
+        let fits = |times: &&Vec<i64>| {
+            let own = times.windows(2).map(|two| two[1] - two[0]);
+            times[0] == number(example, "capture_ns") && own.eq(parts.iter().copied())
+        };
+        known.iter().find(fits).map(whole)
+    };
+    let examples = found["examples"].as_array().expect("a list");
+    let latencies: Vec<_> = examples.iter().map(is_one).collect();
+    let [.., greatest] = latencies[..] else { panic!("{context}: no example") };
+    assert_eq!(greatest, known.iter().map(whole).max(), "{context}");
+    assert!(latencies.iter().all(Option::is_some), "{context}: {found}");
+    if drawn.stamps && drawn.step.is_none() {
+        // What the kernel notes is in order, but for what converting it to the host's clock costs.
+        let ordered = |times: &&Vec<i64>| times[..3].windows(2).all(|two| two[0] < two[1] + 5_000);
+        let count = known.iter().filter(ordered).count();
+        assert!(10 * count >= 9 * known.len(), "{context}: {count} of {} {known:?}", known.len());
+    }
 }
 
 /// What the network makes of a latency, it makes of all: they differ by the step alone. What comes
@@ -426,6 +498,7 @@ fn situations(drawn: Drawn, logs: &[String; 2], read: &BTreeMap<Name, Read>) -> 
         when(has(0, "again"), "talker again"),
         when(has(1, "again"), "listener again"),
         when(drawn.second, "second talker"),
+        when(drawn.stamps, "stamps"),
         when(drawn.step.is_some_and(|step| step.host == "a"), "talker's clock steps"),
         when(drawn.step.is_some_and(|step| step.host == "b"), "listener's clock steps"),
         when(drawn.lossy && all().any(|r| r.gap > 0), "losses"),
@@ -464,6 +537,7 @@ fn covers(how: &[&str], seen: &BTreeSet<String>) {
     wanted.extend(["talker's clock steps", "listener's clock steps"]);
     wanted.extend((!is_virtual(how)).then_some("poll"));
     wanted.extend(how.contains(&"netns").then_some("second talker"));
+    wanted.extend(notes_departures(how).then_some("stamps"));
     let missing: Vec<_> = wanted.iter().filter(|what| !seen.contains(**what)).collect();
     assert!(missing.is_empty(), "{how:?} never draws {missing:?}");
 }

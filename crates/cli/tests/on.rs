@@ -6,6 +6,7 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat_model::time::Span;
 use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -285,6 +286,126 @@ fn programs_run_on_machines_by_ssh_and_by_shell_and_count_what_the_results_say()
     }
 }
 
+/// How many frames a machine has sent, or received, on its cable to the other one.
+fn frames(machines: &Machines, host: &str, counter: &str) -> i64 {
+    let file = format!("/sys/class/net/eth0/statistics/{counter}");
+    // `ip netns exec` has /sys of the namespace.
+    let output = Command::new("ip")
+        .args(["netns", "exec", &machines.space(host), "cat", &file])
+        .output()
+        .expect("ip");
+    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
+}
+
+#[test]
+fn noise_between_machines_is_sent_as_described_and_counted_where_it_comes() {
+    let Some(machines) = Machines::new("u") else { return };
+    let noise = |name: &str, from: &str, to: &str| {
+        format!(
+            "[[noise]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             size_octets = 500\nframes_per_s = 2000\nstart_ms = 200\non_ms = 300\n\
+             off_ms = 300\n"
+        )
+    };
+    let third = "[[host]]\nname = \"x\"\n[[link]]\nends = [\"x\", \"s\"]\nrate_mbps = 100\n";
+    let more = programs("talk", "listen") + third;
+    let more = more + &noise("there", "a", "b") + &noise("nowhere", "a", "x");
+    let quiet = "[[scenario]]\nname = \"quiet\"\nnoise = false\n";
+    let system = TestSystem::new(&two_hosts(&(more + quiet)));
+    system.program("counts.c", "left").program("counts.c", "right");
+    machines.shells(&system);
+    let count = |scenario: &[&str]| {
+        let before = [frames(&machines, "a", "tx_packets"), frames(&machines, "b", "rx_packets")];
+        let output = machines.run(&system, &[&["--json"], scenario].concat(), 0);
+        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let c = channel(&results, "c").clone();
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let sent = frames(&machines, "a", "tx_packets") - before[0] - number(&c, "sent");
+        let came = frames(&machines, "b", "rx_packets") - before[1] - number(&c, "sent");
+        (sent, came, said)
+    };
+    let (sent, came, said) = count(&[]);
+    // Twice 300 ms of 1 s, of one source; a busy machine leaves some out and says so.
+    let left_out = said.lines().find_map(|line| line.split_once(" frames of noise were not sent"));
+    let left_out: i64 = left_out.map_or(0, |(line, _)| {
+        let words = line.split_whitespace().rev().nth(2).expect("so many of all");
+        words.parse().expect("a number")
+    });
+    let wanted = 1_000 - left_out;
+    // Beside it only what the system itself sends now and then.
+    assert!((wanted - 2..wanted + 40).contains(&sent), "{sent} of {wanted}: {said}");
+    assert!((wanted - 2..wanted + 40).contains(&came), "{came} of {wanted}: {said}");
+    assert!(
+        said.contains("onbeat: noise `nowhere` is not sent: host `x` has no machine"),
+        "{said}"
+    );
+    // Both ends' samples are one: what was offered came.
+    let page = std::fs::read_to_string(system.path().join("out/report.html")).expect("a page");
+    let sums = ["delivered_kbps", "offered_kbps"].map(|name| {
+        let (_, list) = page.split_once(&format!("\"{name}\":[")).expect("a load");
+        let list = list.split(']').next().expect("its end").split(',');
+        list.map(|kbps| kbps.parse::<i64>().expect("a number")).sum::<i64>()
+    });
+    assert!(sums[1] > 0 && (sums[0] - sums[1]).abs() * 50 <= sums[1], "{sums:?}");
+    let (sent, _, said) = count(&["--scenario", "quiet"]);
+    assert!(sent < 40 && !said.contains("noise"), "{sent}: {said}");
+}
+
+/// When a program of a machine continued, by its own account: message, instant.
+fn acts(said: &str, host: &str) -> BTreeMap<i64, i64> {
+    let start = format!("{host}: acts: ");
+    let acts = said.lines().filter_map(|line| line.strip_prefix(&start)?.split_once(' '));
+    acts.map(|(n, at)| (n.parse().expect("a number"), at.parse().expect("a time"))).collect()
+}
+
+#[test]
+fn when_machines_act_is_known_as_exactly_as_is_said_though_their_clocks_are_apart() {
+    let Some(machines) = Machines::new("o") else { return };
+    let text = two_hosts(&programs("talk", "listen")).replacen(
+        "size_octets = 8",
+        "size_octets = 8\nfixed_delay_us = 10000",
+        1,
+    );
+    let system = TestSystem::new(&text);
+    system.program("acts.c", "left").program("acts.c", "right");
+    for planted in [0, 1_500_000] {
+        machines.shells(&system);
+        let file = system.path().join("machines.toml");
+        let text = std::fs::read_to_string(&file).expect("the file");
+        let text = text.replacen("format = 1", "format = 1\nclock_error_us = 50_000", 1);
+        std::fs::write(&file, format!("{text}clock_offset_ns = {planted}\n")).expect("written");
+        let output = machines.run(&system, &["--json", "--stamps"], 0);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let (a, b) = (acts(&said, "a"), acts(&said, "b"));
+        let mut own: Vec<_> = a.iter().filter_map(|(n, at)| Some(b.get(n)? - at)).collect();
+        own.sort_unstable();
+        assert!(own.len() > 20, "{said}");
+        // B's clock is ahead, so it continues sooner by as much.
+        let median = own[own.len() / 2];
+        assert!((median + planted).abs() < 1_000_000, "{planted}: {own:?}");
+        let listener = &channel(&results, "c")["listeners"][0];
+        let offset = &listener["wakeup_offset"];
+        let uncertainty = number(offset, "uncertainty_ns");
+        let apart = &results["runs"][0]["clock_differences"][0];
+        let (least, most) = (number(apart, "read_least_ns"), number(apart, "read_greatest_ns"));
+        assert!(least <= planted && planted <= most, "{planted}: {apart}");
+        assert!(uncertainty <= most - least && uncertainty > 0, "{offset} {apart}");
+        // Its own look at the clock is some microseconds later.
+        let mean = number(offset, "ns.signed.avg");
+        let own_mean = own.iter().sum::<i64>() / own.len() as i64;
+        let slack = uncertainty + 200_000;
+        assert!((mean - own_mean).abs() <= slack, "{planted}: {offset}, not {own_mean}");
+        assert!(said.contains("onbeat: `c`: b woke "), "{said}");
+        // The parts add up whatever the clocks are.
+        let parts = &listener["breakdown"]["parts"];
+        let names: Vec<_> = parts.as_array().expect("parts").iter().map(|p| &p["part"]).collect();
+        assert_eq!(names, ["call", "queue", "network", "receive"], "{listener}");
+        let network = number(&parts[2], "ns.min");
+        assert!((network - planted).abs() < 1_000_000, "{planted}: {parts}");
+    }
+}
+
 #[test]
 fn what_stations_on_machines_carry_is_what_the_programs_count() {
     let Some(machines) = Machines::new("s") else { return };
@@ -506,6 +627,12 @@ fn what_is_wrong_with_a_file_of_machines_is_shown_with_its_line() {
             6,
         ),
         ("[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\n", "OB1006", 1),
+        (
+            "[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\n\
+             clock_offset_ns = 1_000_000_001\n",
+            "OB1010",
+            6,
+        ),
         ("clock_error_us = 0\n", "OB1010", 2),
         ("frob = 1\n", "OB1003", 2),
     ] {

@@ -19,6 +19,8 @@ const DOCUMENT: &str = "docs/machines.md";
 const INTERFACE_OCTETS: usize = 15;
 /// How far clocks may be apart, if the file does not say.
 const CLOCK_ERROR: Span = Span::from_ms(1);
+/// By how much a machine's clock may be made to be ahead.
+const CLOCK_OFFSET_NS: i64 = 1_000_000_000;
 /// From the order to begin to the start of a run, if the file does not say.
 const START_IN: Span = Span::from_s(2);
 
@@ -72,6 +74,10 @@ struct Machine {
     /// Files that its programs need beside those that the description names, relative to the
     /// description.
     files: Option<At<Vec<At<String>>>>,
+    /// By how much its clock is ahead of CLOCK_TAI for this run, in nanoseconds, to try clocks that
+    /// are apart; 0 by default.
+    #[schemars(range(min = -CLOCK_OFFSET_NS, max = CLOCK_OFFSET_NS))]
+    clock_offset_ns: Option<At<i64>>,
 }
 
 /// Where the hosts of a description are.
@@ -104,6 +110,8 @@ pub struct HostMachine {
     pub runner: Option<String>,
     /// Files of its programs that the description does not name.
     pub files: Vec<String>,
+    /// By how much its clock is ahead of CLOCK_TAI for this run.
+    pub clock_offset: Span,
 }
 
 /// How a machine is reached.
@@ -204,6 +212,9 @@ fn machine(
             None => files = None,
         }
     }
+    let offset = ("clock_offset_ns", &raw.clock_offset_ns);
+    let range = -CLOCK_OFFSET_NS..=CLOCK_OFFSET_NS;
+    let clock_offset = fields.int(codes::OUT_OF_RANGE, offset, range);
     Some(HostMachine {
         host: host?,
         access: access?,
@@ -213,6 +224,7 @@ fn machine(
         directory: directory?,
         runner: raw.runner.as_ref().map(|it| it.value.clone()),
         files: files?,
+        clock_offset: Span::from_ns(clock_offset.unwrap_or(0)),
     })
 }
 

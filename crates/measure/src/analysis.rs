@@ -1,5 +1,6 @@
 //! From one run's records to its result.
 
+use crate::breakdown;
 use crate::chains;
 use crate::clocks;
 use crate::join::{self, Joined, JoinedListener, Message};
@@ -8,6 +9,7 @@ use crate::records::record_hash;
 use crate::reservations;
 use crate::result::{
     ChannelResult, Ended, ListenerResult, NetworkResult, RelativeBasis, RunResult, WakeupErrors,
+    WakeupOffset,
 };
 use crate::stations;
 use crate::statistics::Statistics;
@@ -102,7 +104,10 @@ fn channel(
     let bounds = bounds.chain(std::iter::repeat(None));
     let network_time = joined.knows_network_time();
     let listeners: Vec<_> = (joined.listeners.iter().zip(bounds))
-        .map(|(listener, bound_ns)| one_listener(system, listener, bound_ns, network_time))
+        .map(|(listener, bound_ns)| {
+            let between = apart.between(described.talker, listener.end.node);
+            one_listener(system, listener, bound_ns, (network_time, between))
+        })
         .collect();
     let sum = |of: fn(&ListenerResult) -> Option<u64>| {
         listeners.iter().filter_map(of).reduce(u64::saturating_add)
@@ -156,7 +161,7 @@ fn one_listener(
     system: &System,
     listener: &JoinedListener,
     bound_ns: Option<i64>,
-    network_time: bool,
+    (network_time, between): (bool, parts::Apart),
 ) -> ListenerResult {
     ListenerResult {
         host: system.node(listener.end.node).name.clone(),
@@ -166,12 +171,27 @@ fn one_listener(
         late: listener.count(Message::is_late),
         duplicated: listener.count(|m| m.duplicate),
         latency_ns: statistics(&listener.messages, Message::latency_ns),
+        breakdown: breakdown::of_listener(listener),
         wakeup_error_ns: errors(&listener.messages, Message::listener_wakeup_ns),
         relative_wakeup_error_ns: statistics(&listener.messages, |m| {
             m.relative_wakeup_ns(network_time)
         }),
+        wakeup_offset: wakeup_offset(listener, network_time, between),
         bound_ns,
     }
+}
+
+/// By how much a listener woke after the talker, where it is known how far their clocks are apart.
+fn wakeup_offset(
+    listener: &JoinedListener,
+    network_time: bool,
+    between: parts::Apart,
+) -> Option<WakeupOffset> {
+    let (middle, uncertainty_ns) = if network_time { (0, 0) } else { between.middle()? };
+    let ns = errors(&listener.messages, |message| {
+        Some(message.wakeup_offset_ns(network_time)?.saturating_sub(middle))
+    });
+    Some(WakeupOffset { ns: ns?, uncertainty_ns })
 }
 
 fn statistics<'a, 'b: 'a>(

@@ -78,10 +78,23 @@ impl Message<'_> {
         let wake = self.listener.filter(|_| self.is_receipt())?.wake?;
         Some(ns_between(self.capture()?, wake))
     }
+    /// When the kernel's queues got its frame, if that was noted.
+    pub fn queued(&self) -> Option<SyncedTime> {
+        self.talker?.receive
+    }
+    /// When its frame left the talker: was handed to the emulated network or the host's station, or
+    /// as the kernel noted it.
+    pub fn departed(&self) -> Option<SyncedTime> {
+        self.talker?.transfer
+    }
+    /// When it arrived at the listener's port, or when that one's station had it for the listener.
+    pub fn arrived(&self) -> Option<SyncedTime> {
+        self.listener?.transfer
+    }
     /// From the talker's handing the frame to the network, or to its station on a kernel, to its
     /// arrival at the listener's port, or to when that one's station had it for the listener.
     pub(crate) fn in_network_ns(&self) -> Option<i64> {
-        Some(ns_between(self.talker?.transfer?, self.listener?.transfer?))
+        Some(ns_between(self.departed()?, self.arrived()?))
     }
     /// Target minus wake-up at the talker: negative is after the target.
     pub fn talker_wakeup_ns(&self) -> Option<i64> {
@@ -102,16 +115,19 @@ impl Message<'_> {
         self.wake_readings()?;
         Some((self.talker?.network?, self.listener?.network?))
     }
-    /// How far apart the two ends woke, from network time or else from their clocks' readings.
-    pub fn relative_wakeup_ns(&self, network_time: bool) -> Option<i64> {
-        let apart = if network_time {
+    /// By how much the listener woke after the talker, from network time or else from their clocks'
+    /// readings.
+    pub fn wakeup_offset_ns(&self, network_time: bool) -> Option<i64> {
+        if network_time {
             let (talker, listener) = self.wake_instants()?;
-            listener.as_ns().saturating_sub(talker.as_ns())
-        } else {
-            let (talker, listener) = self.wake_readings()?;
-            ns_between(talker, listener)
-        };
-        Some(apart.saturating_abs())
+            return Some(listener.as_ns().saturating_sub(talker.as_ns()));
+        }
+        let (talker, listener) = self.wake_readings()?;
+        Some(ns_between(talker, listener))
+    }
+    /// How far apart the two ends woke, from the same.
+    pub fn relative_wakeup_ns(&self, network_time: bool) -> Option<i64> {
+        self.wakeup_offset_ns(network_time).map(i64::saturating_abs)
     }
 }
 

@@ -14,6 +14,7 @@
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
 mod analysis;
+mod breakdown;
 mod chains;
 mod clocks;
 pub mod compare;
@@ -34,12 +35,13 @@ pub mod tcp;
 mod verdict;
 
 pub use analysis::{Mismatch, analyse};
+pub use breakdown::{Breakdown, ExampleMessage, LatencyPart, PartName};
 pub use clocks::{ClockErrors, ClockResult};
 pub use parts::{ClockDifference, NotOneRun, merge};
 pub use reservations::{ListenerReservationResult, ReservationResult, ReservationsResult};
 pub use result::{
     ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, PartResult,
-    RelativeBasis, Results, RunResult, VERSION, Verdict, WakeupErrors, schema,
+    RelativeBasis, Results, RunResult, VERSION, Verdict, WakeupErrors, WakeupOffset, schema,
 };
 pub use stations::{StationResult, StationsResult};
 pub use statistics::{Signed, Statistics};

@@ -2,7 +2,7 @@
 //! one run; and what its messages show of these machines' clocks.
 
 use crate::join::{self, Joined, Message};
-use onbeat_model::record::{Carrier, ClockAhead, Ending, RunLog};
+use onbeat_model::record::{Carrier, ClockAhead, Ending, LoadSample, RunLog};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{NetTime, Span};
 use schemars::JsonSchema;
@@ -114,7 +114,7 @@ fn add(system: &System, mut whole: RunLog, more: RunLog) -> Result<RunLog, Strin
     parts.extend(others);
     parts.sort_by_key(|part| part.host);
     whole.load.extend(more.load);
-    whole.load.sort_by_key(|sample| (sample.at, sample.noise.0));
+    add_load(&mut whole.load);
     whole.tcp.extend(more.tcp);
     whole.lag_max = whole.lag_max.max(more.lag_max);
     whole.ending = sooner(whole.ending, more.ending);
@@ -124,6 +124,19 @@ fn add(system: &System, mut whole: RunLog, more: RunLog) -> Result<RunLog, Strin
         (whole.collisions, whole.waits) = (None, None);
     }
     Ok(whole)
+}
+
+/// Samples of the part that sent noise and of the one that received it, as one each.
+fn add_load(load: &mut Vec<LoadSample>) {
+    load.sort_by_key(|sample| (sample.at, sample.noise.0));
+    load.dedup_by(|more, sample| {
+        let is_same = (more.at, more.noise) == (sample.at, sample.noise);
+        if is_same {
+            sample.offered_bits = sample.offered_bits.saturating_add(more.offered_bits);
+            sample.delivered_bits = sample.delivered_bits.saturating_add(more.delivered_bits);
+        }
+        is_same
+    });
 }
 
 /// The run has ended when the first part has.
@@ -184,6 +197,13 @@ impl Apart {
     /// What one clock reads less itself.
     const NOTHING: Self = Self { least: Some(0), most: Some(0) };
     const UNKNOWN: Self = Self { least: None, most: None };
+
+    /// The middle, and how far the ends are from it at most.
+    pub(crate) fn middle(self) -> Option<(i64, i64)> {
+        let (least, most) = (self.least?, self.most?);
+        let middle = least.midpoint(most);
+        Some((middle, most.saturating_sub(middle).max(middle.saturating_sub(least))))
+    }
 }
 
 impl ClockOffsets {

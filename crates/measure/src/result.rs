@@ -1,6 +1,7 @@
 //! The JSON contract, version 3. `docs/results.md` explains it, `schema/results.schema.json` is
 //! made from these types.
 
+use crate::breakdown::Breakdown;
 use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
 use crate::parts::ClockDifference;
@@ -262,10 +263,16 @@ pub struct ListenerResult {
     pub duplicated: Option<u64>,
     /// Capture to receipt.
     pub latency_ns: Option<Statistics>,
+    /// The parts of this latency; null where no instant between capture and receipt is known.
+    #[serde(default)]
+    pub breakdown: Option<Breakdown>,
     /// Target minus wake-up at this listener: negative is after the target.
     pub wakeup_error_ns: Option<Statistics>,
     /// How far apart the talker and this listener woke.
     pub relative_wakeup_error_ns: Option<Statistics>,
+    /// By how much this listener woke after the talker; null where that is not known.
+    #[serde(default)]
+    pub wakeup_offset: Option<WakeupOffset>,
     /// The plan's worst case; null without a reservation.
     pub bound_ns: Option<i64>,
 }
@@ -281,6 +288,18 @@ pub struct WakeupErrors {
     pub relative: Option<Statistics>,
     /// What `relative` was computed from.
     pub relative_basis: Option<RelativeBasis>,
+}
+
+/// By how much a listener woke after the talker, for the same message (test 4 of Pérez et al. 2024,
+/// section 4, with a channel instead of an oscilloscope).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WakeupOffset {
+    /// The offset; negative is before the talker. Between machines it is what both ends' clocks
+    /// read, less the middle of what is known of the difference of these clocks.
+    pub ns: Statistics,
+    /// Each offset may be greater or less by that much, because of the clocks; 0 where the time of
+    /// the network is known.
+    pub uncertainty_ns: i64,
 }
 
 /// From what a relative wake-up error was computed.

@@ -13,11 +13,12 @@ use crate::time::{NetTime, Span, SyncedTime};
 pub struct Record {
     /// When the value was captured, by the talker's clock. Joins the two ends' records.
     pub capture: Option<SyncedTime>,
-    /// Talker: when the frame was handed to the emulated network; on a real one it follows the
-    /// capture within the same call, and is not recorded. Listener: when it arrived at the port.
+    /// Talker: when the frame was handed to the emulated network; on a real one when it left, if
+    /// the run had the kernel note that. Listener: when it arrived at the port.
     pub transfer: Option<SyncedTime>,
     /// Listener: when the message was there for the program to read. For a program that was
-    /// waiting for it, when it continued; for one that came later, when it could have.
+    /// waiting for it, when it continued; for one that came later, when it could have. Talker:
+    /// when the kernel's queues got the frame, noted as `transfer` is.
     pub receive: Option<SyncedTime>,
     /// What `write_wait` or `read_wait` slept until.
     pub wake_target: Option<SyncedTime>,

@@ -19,7 +19,8 @@ use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
-    ChannelError, ChannelIo, Grant, Instant, Limited, Reason, Received, Timeout, Window,
+    ChannelError, ChannelIo, Grant, Instant, Limited, Reason, Received, Timeout, TransmitStamp,
+    Window,
 };
 use onbeat_runtime::integrity::StreamKeys;
 use rustix::fd::BorrowedFd;
@@ -340,6 +341,14 @@ impl ChannelIo for EndpointIo {
         match self {
             Self::Run(io) => io.handed_over(),
             Self::Interface(io) => io.handed_over(),
+        }
+    }
+
+    #[inline]
+    fn transmitted(&mut self, last: u64) -> Option<TransmitStamp> {
+        match self {
+            Self::Run(_) => None,
+            Self::Interface(io) => io.transmitted(last),
         }
     }
 

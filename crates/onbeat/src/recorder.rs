@@ -3,7 +3,7 @@
 use crate::instrument::Probe;
 use crate::shared_log::SharedLog;
 use onbeat_model::record::Record;
-use onbeat_runtime::channel_io::{Log, Reason, Source};
+use onbeat_runtime::channel_io::{Log, Reason, Source, TransmitStamp};
 
 /// A channel end's records and counts. Without a [`Probe`], which is all that can be switched on
 /// for an end, each record costs the comparison of one pointer with nothing.
@@ -68,6 +68,10 @@ impl Log for Recorder {
         if let Some(probe) = &mut self.probe {
             probe.amend(record);
         }
+    }
+
+    fn transmitted(&mut self, stamp: &TransmitStamp) {
+        self.shared.transmitted(stamp);
     }
 
     fn reject(&mut self, reason: Reason, count: u64) {

@@ -10,7 +10,7 @@
 
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
-use onbeat_runtime::channel_io::{Log, Reason, Source};
+use onbeat_runtime::channel_io::{Log, Reason, Source, TransmitPoint, TransmitStamp};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -64,6 +64,8 @@ const CHANNEL_OCTETS: usize = 32;
 const OTHER_TALKER: usize = CHANNEL + CHANNEL_OCTETS / 8;
 /// In the first header only.
 const HEADERS: usize = HEADER / 8 - 1;
+/// So many frames between two messages are looked for that the kernel did not take.
+const NOT_TAKEN: usize = 16;
 const _: () = assert!(COUNTERS.len() == STREAM_ID && OTHER_TALKER + Source::SIZE / 8 <= HEADERS);
 
 /// What has happened at an end so far.
@@ -368,18 +370,31 @@ impl SharedLog {
 
     /// What was recorded after so many records.
     pub fn records_from(&self, first: usize) -> Vec<Record> {
-        let written = self.counter(RECORDED).load(Ordering::Acquire).min(u64::from(self.capacity));
-        let records = (first as u64..written).map(|index| {
-            // SAFETY: the slot is valid; any pattern of bits is a record, torn or not.
-            Record::from_bytes(&unsafe { self.slot(index).read_volatile() })
-        });
-        records.collect()
+        (first as u64..self.recorded()).map(|index| self.record(index)).collect()
+    }
+
+    /// How many records there are.
+    fn recorded(&self) -> u64 {
+        self.counter(RECORDED).load(Ordering::Acquire).min(u64::from(self.capacity))
+    }
+
+    fn record(&self, index: u64) -> Record {
+        // SAFETY: the slot is valid; any pattern of bits is a record, torn or not.
+        Record::from_bytes(&unsafe { self.slot(index).read_volatile() })
+    }
+
+    /// Where a talker's record of a message is: each has the number after that of the one before,
+    /// unless a frame was not taken.
+    fn index_of(&self, sequence: u64) -> Option<u64> {
+        let last = self.recorded().checked_sub(1)?;
+        let back = self.record(last).sequence.checked_sub(sequence)?;
+        let nearest = last.saturating_sub(back);
+        (nearest..=last).take(NOT_TAKEN).find(|index| self.record(*index).sequence == sequence)
     }
 
     /// What was recorded last.
     pub fn last(&self) -> Option<Record> {
-        let written = self.counter(RECORDED).load(Ordering::Acquire).min(u64::from(self.capacity));
-        self.records_from(written.saturating_sub(1) as usize).pop()
+        self.recorded().checked_sub(1).map(|last| self.record(last))
     }
 
     /// What has been counted up to now.
@@ -481,6 +496,20 @@ impl Log for SharedLog {
         // When the memory is full the last record pushed is not the last one in it.
         if written > 0 && self.counter(UNRECORDED).load(Ordering::Relaxed) == 0 {
             self.store(written.min(u64::from(self.capacity)) - 1, record);
+        }
+    }
+
+    fn transmitted(&mut self, stamp: &TransmitStamp) {
+        let Some(index) = self.index_of(stamp.sequence) else { return };
+        let mut record = self.record(index);
+        let place = match stamp.point {
+            TransmitPoint::Queue => &mut record.receive,
+            TransmitPoint::Interface => &mut record.transfer,
+        };
+        // Of a frame that is sent by two ways the first one counts.
+        if place.is_none() {
+            *place = Some(stamp.at);
+            self.store(index, &record);
         }
     }
 

@@ -2,8 +2,9 @@
 //! beside it.
 
 use crate::grid::{grid, ruled};
+use crate::text::us;
 use comfy_table::CellAlignment;
-use onbeat_measure::{ClockDifference, ClockErrors, ClockResult};
+use onbeat_measure::{ClockDifference, ClockErrors, ClockResult, WakeupOffset};
 use onbeat_model::time::Span;
 use serde::Serialize;
 
@@ -140,6 +141,22 @@ pub fn clock_difference(apart: &ClockDifference) -> String {
         (None, Some(greatest)) => than(greatest, host, other),
         (Some(least), None) => than(&least.saturating_neg(), other, host),
         (None, None) => format!("{host} and {other}: unknown"),
+    }
+}
+
+/// By how much a listener woke after its talker, in words.
+pub fn wakeup_offset(offset: &WakeupOffset) -> String {
+    let WakeupOffset { ns, uncertainty_ns } = offset;
+    let (mean, signed) = (ns.signed_avg(), ns.signed);
+    let side = if mean < 0 { "before" } else { "after" };
+    let range = signed.map_or(String::new(), |it| format!(" ({} to {})", us(it.min), us(it.max)));
+    let mean = us(mean.saturating_abs());
+    match uncertainty_ns {
+        0 => format!("{mean} µs {side} the talker on average{range}"),
+        _ => format!(
+            "{mean} µs {side} the talker on average{range}, ± {} µs because of the clocks",
+            us(*uncertainty_ns)
+        ),
     }
 }
 

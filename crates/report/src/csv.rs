@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 const HEADER: &str = "channel,listener,sequence,capture_ns,send_ns,arrive_ns,receive_ns,latency_ns,\
     talker_wake_error_ns,listener_wake_error_ns,relative_wake_error_ns,late,duplicate,lost,\
-    end_to_end_ns";
+    end_to_end_ns,queue_ns";
 
 /// Writes one line per message and listener (RFC 4180, with a header line), in the order of the
 /// description and of the capture times. Times are in nanoseconds: `capture_ns`, `send_ns` by the
@@ -58,8 +58,8 @@ fn line(
     write!(out, "{prefix},{sequence}")?;
     let columns = [
         message.capture(),
-        message.talker.and_then(|r| r.transfer),
-        message.listener.and_then(|r| r.transfer),
+        message.departed(),
+        message.arrived(),
         message.listener.and_then(|r| r.receive),
     ]
     .map(|instant| instant.map(|t| t.as_ns()));
@@ -79,6 +79,7 @@ fn line(
         write!(out, ",{},{},{}", flags[0], flags[1], flags[2])?;
     }
     cell(out, message.end_to_end_ns())?;
+    cell(out, message.queued().map(|at| at.as_ns()))?;
     writeln!(out)
 }
 
@@ -108,7 +109,7 @@ fn tcp_lines(
         let lost = u8::from(seen.failed && message.receive.is_none());
         write!(out, ",,{late},0,{lost}")?;
         cell(out, tcp::end_to_end_ns(message))?;
-        writeln!(out)?;
+        writeln!(out, ",")?;
     }
     Ok(())
 }

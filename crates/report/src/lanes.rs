@@ -6,6 +6,8 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("../assets/lanes.svg");
+/// Its style sheet.
+pub(crate) const STYLE: &str = include_str!("../assets/lanes.css");
 const WIDTH: i32 = 1_000;
 const LEFT: i32 = 190;
 const RIGHT: i32 = 12;
@@ -77,6 +79,15 @@ struct TickView {
 
 /// The picture: one self-contained SVG. What is outside the shown time is left out.
 pub fn svg(lanes: &Lanes) -> String {
+    drawn(lanes, Some(STYLE))
+}
+
+/// The same for a page that has [`STYLE`].
+pub(crate) fn in_page(lanes: &Lanes) -> String {
+    drawn(lanes, None)
+}
+
+fn drawn(lanes: &Lanes, style: Option<&str>) -> String {
     let mut environment = environment();
     environment.add_template("lanes", TEMPLATE).expect("the picture's template is well-formed");
     let template = environment.get_template("lanes").expect("it was added just now");
@@ -84,7 +95,7 @@ pub fn svg(lanes: &Lanes) -> String {
     let rows = lanes.lanes.iter().enumerate();
     let rows: Vec<LaneView> = rows.map(|(at, lane)| view(lanes, at as i32, lane)).collect();
     let view = context! {
-        title => lanes.title.clone(), width => WIDTH, height => height, left => LEFT,
+        title => lanes.title.clone(), style, width => WIDTH, height => height, left => LEFT,
         lanes => Serde(rows), ticks => Serde(ticks(lanes)),
     };
     template.render(view).expect("the template names what the view has")

@@ -33,6 +33,6 @@ mod text;
 pub mod timing;
 mod topology;
 
-pub use clocks::{clock_difference, clock_readings};
+pub use clocks::{clock_difference, clock_readings, wakeup_offset};
 pub use csv::csv;
 pub use reservations::reservations_csv;

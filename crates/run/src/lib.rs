@@ -10,5 +10,6 @@ pub mod environment;
 pub mod inspect;
 pub mod machine;
 pub mod netns;
+pub mod noise;
 pub mod process;
 pub mod user;

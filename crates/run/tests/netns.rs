@@ -6,8 +6,8 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_run::netns::noise::{NoiseOptions, NoiseTraffic};
 use onbeat_run::netns::{self, INTERFACE, KernelNetwork, NetnsError, ipv4_of, ipv6_of};
+use onbeat_run::noise::{NoiseNetwork, NoiseOptions, NoiseTraffic};
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::net::SendFlags;
@@ -211,7 +211,8 @@ fn noise_arrives_and_is_counted_at_both_ends() {
     let until = NetTime::ZERO + Span::from_ms(500);
     let start = MonoTime::now() + Span::from_ms(20);
     let options = NoiseOptions { seed: 1, start, until, load_bin: Span::from_ms(50) };
-    let traffic = NoiseTraffic::start(&network, &system, options).expect("noise");
+    let network = NoiseNetwork::Namespaces(&network);
+    let traffic = NoiseTraffic::start(network, &system, options).expect("noise");
     (start + Span::from_ms(500)).sleep();
     let load = traffic.finish();
     assert!(load.offered > 0, "{load:?}");
@@ -238,7 +239,8 @@ fn noise_that_is_dropped_ends() {
         until: NetTime::MAX,
         load_bin: Span::from_ms(50),
     };
-    drop(NoiseTraffic::start(&network, &system, options).expect("noise"));
+    let network = NoiseNetwork::Namespaces(&network);
+    drop(NoiseTraffic::start(network, &system, options).expect("noise"));
 }
 
 /// Waits until the interface in `namespace` is gone. Its link partner is in the namespace of a

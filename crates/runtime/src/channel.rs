@@ -121,6 +121,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         if !self.is_granted() {
             return Ok(Written::NotReserved);
         }
+        self.note_transmitted();
         self.rekey();
         let now = self.io.now()?;
         self.io.may_write(now.local)?;
@@ -149,6 +150,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     /// Sends `value` so that it is captured and leaves at `at`, at most 30 days ahead, or as soon
     /// after that as it is past and the declared rate allows it; returns the capture time.
     pub fn write_at(&mut self, value: &[u8], at: SyncedTime) -> Result<SyncedTime, ChannelError> {
+        self.note_transmitted();
         let (mut at, mut held) = (at, false);
         loop {
             self.reserved()?;
@@ -183,6 +185,15 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         }
     }
 
+    /// Completes the records of earlier messages with what was noted of their frames since.
+    #[inline]
+    fn note_transmitted(&mut self) {
+        let Some(last) = self.talker.last_sequence() else { return };
+        while let Some(stamp) = self.io.transmitted(last) {
+            self.log.transmitted(&stamp);
+        }
+    }
+
     /// Takes the stream's keys if they have changed.
     #[inline]
     fn rekey(&mut self) {
@@ -195,6 +206,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     #[inline]
     pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, ChannelError> {
+        self.note_transmitted();
         loop {
             self.reserved()?;
             self.rekey();

@@ -197,6 +197,26 @@ pub enum Grant {
     Missing,
 }
 
+/// What the kernel noted of a frame on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransmitStamp {
+    /// The number of its message.
+    pub sequence: u64,
+    /// Where it was.
+    pub point: TransmitPoint,
+    /// When.
+    pub at: SyncedTime,
+}
+
+/// A point on a frame's way out of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransmitPoint {
+    /// Before the interface's queueing discipline.
+    Queue,
+    /// At the interface: by its own stamp, or else when its driver took the frame.
+    Interface,
+}
+
 /// The clock and the network of a channel endpoint.
 pub trait ChannelIo {
     /// Now.
@@ -234,6 +254,12 @@ pub trait ChannelIo {
     }
     /// When the frame sent last was handed over, where that is known here.
     fn handed_over(&self) -> Option<SyncedTime> {
+        None
+    }
+    /// What is noted of a frame that was sent, if that was asked for; `last` is the number of the
+    /// message sent last. Asked before each write, so that no stamp costs the message it is of.
+    /// Real-time: one system call, if it was asked for.
+    fn transmitted(&mut self, _last: u64) -> Option<TransmitStamp> {
         None
     }
     /// How many frames of the end's stream the way to it has dropped since the last call because
@@ -328,6 +354,11 @@ impl<P: ChannelIo> ChannelIo for Limited<P> {
     }
 
     #[inline]
+    fn transmitted(&mut self, last: u64) -> Option<TransmitStamp> {
+        self.io.transmitted(last)
+    }
+
+    #[inline]
     fn dropped(&mut self, reason: Reason) -> u64 {
         self.io.dropped(reason)
     }
@@ -418,6 +449,8 @@ pub trait Log {
     fn push(&mut self, record: &Record);
     /// Replaces the record that was added last.
     fn amend(&mut self, record: &Record);
+    /// Completes the record of an earlier message, if it is there.
+    fn transmitted(&mut self, _stamp: &TransmitStamp) {}
     /// Counts frames that were rejected.
     fn reject(&mut self, reason: Reason, count: u64);
     /// Keeps where another talker's messages come from.

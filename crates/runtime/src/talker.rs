@@ -131,6 +131,12 @@ impl Talker {
         }
     }
 
+    /// The number of the message that was written last.
+    #[inline]
+    pub fn last_sequence(&self) -> Option<u64> {
+        self.sequence.checked_sub(1)
+    }
+
     /// Continues where this host's talker was closed that captured its last message at `last`: the
     /// declared rate holds across its starts. The one before may have had no credit left.
     pub fn go_on(&mut self, last: SyncedTime) {

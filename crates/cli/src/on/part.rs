@@ -207,7 +207,8 @@ impl Member {
         let findings = evaluate(&Facts::collect(&Machine::this(), None), Some(&wanted));
         let blocks = findings.iter().filter(|finding| finding.state == State::Blocks);
         let blocks = blocks.map(|finding| finding.name()).collect();
-        Ok((Self { source, order }, Told::Checked { clock_error_ns, clock, blocks }))
+        let address = interface.link_local();
+        Ok((Self { source, order }, Told::Checked { clock_error_ns, clock, blocks, address }))
     }
 
     /// Where a program is that was compiled.
@@ -249,14 +250,19 @@ impl Member {
         let CheckOrder { host, interface, transport, .. } = &self.order;
         let options = InterfaceOptions {
             follow_schedule: order.poll_expected,
+            sent_stamps: order.stamps,
             ..InterfaceOptions::default()
         };
+        let noise = order.noise.iter();
+        let noise = noise.map(|(host, at)| Ok((chosen::host_named(&system, host)?, *at)));
         let network = NetworkKind::Interface {
             host: chosen::host_named(&system, host)?,
             name: interface.clone(),
             transport: *transport,
             options,
             epoch_ns: order.epoch_ns,
+            clock_offset: Span::from_ns(order.clock_offset_ns),
+            noise: noise.collect::<anyhow::Result<_>>()?,
         };
         let options = RunOptions {
             proposed: Vec::new(),

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::net::Ipv6Addr;
 
 /// The most of a head.
 const HEAD_OCTETS: u32 = 1 << 20;
@@ -51,10 +52,15 @@ pub(super) struct RunOrder {
     pub(super) seed: u64,
     pub(super) backend: Backend,
     pub(super) poll_expected: bool,
+    pub(super) stamps: bool,
     pub(super) trace: bool,
     pub(super) break_ns: Option<i64>,
-    /// What CLOCK_TAI reads at the start.
+    /// What the machine's clock reads at the start.
     pub(super) epoch_ns: i64,
+    /// By how much that clock is ahead of the machine's CLOCK_TAI.
+    pub(super) clock_offset_ns: i64,
+    /// The addresses of hosts that noise is sent between.
+    pub(super) noise: BTreeMap<String, Ipv6Addr>,
 }
 
 /// What a machine tells the command.
@@ -71,6 +77,8 @@ pub(super) enum Told {
         clock: String,
         /// What `doctor` finds that keeps it from what the system promises.
         blocks: Vec<String>,
+        /// The link-local address of its interface.
+        address: Option<Ipv6Addr>,
     },
     /// What CLOCK_TAI read.
     Clock { number: u32, tai_ns: i64 },

@@ -80,6 +80,7 @@ pub(super) fn greeted(line: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
     use onbeat_model::system::{NodeId, TransportKind};
+    use onbeat_model::time::Span;
 
     fn machine(access: Access, sudo: bool) -> HostMachine {
         HostMachine {
@@ -91,6 +92,7 @@ mod tests {
             directory: "/var/tmp".into(),
             runner: None,
             files: Vec::new(),
+            clock_offset: Span::ZERO,
         }
     }
 

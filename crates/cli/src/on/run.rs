@@ -22,10 +22,12 @@ use onbeat_description::machines::{self, HostMachine, Machines};
 use onbeat_measure::records;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::record::{Carrier, Ending, RunLog};
+use onbeat_model::system::NodeId;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{NetworkKind, StartAt};
 use onbeat_run::process::Reaper;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,7 +66,9 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     });
     let recordings = recordings.collect::<anyhow::Result<Vec<_>>>()?;
     let ahead = vec![None; machines.list.len()];
-    let mut several = Several { source: &source, machines: &machines, fleet, recordings, ahead };
+    let addresses = vec![None; machines.list.len()];
+    let mut several =
+        Several { source: &source, machines: &machines, fleet, recordings, ahead, addresses };
     match several.set_up(file, &built) {
         Err(_) if interrupted.load(Ordering::Relaxed) => {
             terminal::say("onbeat: interrupted: nothing was run");
@@ -104,12 +108,14 @@ fn stand_in(machines: &[HostMachine], arguments: &RunArguments) -> anyhow::Resul
     // The one that stations do not take, if there is one.
     let odd = machines.iter().find(|machine| machine.transport != first.transport);
     let HostMachine { host, interface, transport, .. } = odd.unwrap_or(first);
-    let options = onbeat::interface::InterfaceOptions {
-        follow_schedule: arguments.poll_expected,
-        ..onbeat::interface::InterfaceOptions::default()
-    };
+    let options = chosen::options(arguments);
+    let xdp = machines
+        .iter()
+        .find(|machine| machine.transport == onbeat_model::system::TransportKind::Xdp);
+    chosen::stamped(xdp.unwrap_or(first).transport, arguments);
     let (host, name, transport) = (*host, interface.clone(), *transport);
-    Ok(NetworkKind::Interface { host, name, transport, options, epoch_ns: 0 })
+    let (epoch_ns, clock_offset, noise) = (0, Span::ZERO, BTreeMap::new());
+    Ok(NetworkKind::Interface { host, name, transport, options, epoch_ns, clock_offset, noise })
 }
 
 /// The machines of a run, and what they have recorded.
@@ -121,6 +127,8 @@ struct Several<'a> {
     recordings: Vec<Recording>,
     /// What each machine's clock showed when it was last read.
     ahead: Vec<Option<Ahead>>,
+    /// The link-local address of each machine's interface.
+    addresses: Vec<Option<Ipv6Addr>>,
 }
 
 /// What has become of a machine's part of a run.
@@ -254,7 +262,9 @@ impl Several<'_> {
             let of =
                 |fleet: &Fleet<'_>| format!("the {} has not looked at itself", fleet.name(waits));
             let (at, event) = self.fleet.expect(SET_UP, &of)?;
-            if let Event::Told(Told::Checked { clock_error_ns, clock, blocks }, _) = event {
+            if let Event::Told(Told::Checked { clock_error_ns, clock, blocks, address }, _) = event
+            {
+                self.addresses[at] = address;
                 if !blocks.is_empty() {
                     let host = &system.node(self.machines.list[at].host).name;
                     terminal::say(format_args!(
@@ -318,7 +328,9 @@ impl Several<'_> {
                 (by, Event::Told(Told::Clock { number, tai_ns }, _))
                     if by == at && number == wanted =>
                 {
-                    return Ok(Reading { asked, read: tai_ns, answered });
+                    let ahead = self.machines.list[at].clock_offset.as_ns();
+                    let read = tai_ns.saturating_add(ahead);
+                    return Ok(Reading { asked, read, answered });
                 }
                 _ => {}
             }
@@ -340,16 +352,23 @@ impl Several<'_> {
         // What the machines' clocks read then: this one may read anything else.
         let ahead = self.ahead.iter().flatten().map(|ahead| ahead.most).max().unwrap_or(0);
         let epoch_ns = start.saturating_add(ahead);
-        self.fleet.tell_all(&Order::Run(RunOrder {
+        let noise = self.noise(wanted);
+        let order = |machine: &HostMachine| RunOrder {
             scenario: wanted.scenario.clone(),
             duration_ns: settings.duration.as_ns(),
             seed: settings.seed,
             backend: settings.backend,
             poll_expected: arguments.poll_expected,
+            stamps: arguments.stamps,
             trace: arguments.trace,
             break_ns: arguments.break_us.map(Span::as_ns),
             epoch_ns,
-        }));
+            clock_offset_ns: machine.clock_offset.as_ns(),
+            noise: noise.clone(),
+        };
+        for (at, machine) in self.machines.list.iter().enumerate() {
+            self.fleet.tell(at, &Order::Run(order(machine)), &[]);
+        }
         let bar = runs::progress_bar(&wanted.scenario, settings);
         let (mut logs, why) = self.hear(&bar, interrupted);
         bar.finish_and_clear();
@@ -361,6 +380,28 @@ impl Several<'_> {
         let run = runs::evaluated(self.source, log)?;
         crate::join::apart(&run.2);
         Ok(run)
+    }
+
+    /// The addresses of hosts that noise is sent between; says which noise is not sent.
+    fn noise(&self, wanted: &Wanted) -> BTreeMap<String, Ipv6Addr> {
+        let (system, members) = (&wanted.system, self.machines.list.iter().zip(&self.addresses));
+        let name = |node: NodeId| system.node(node).name.clone();
+        let addresses: BTreeMap<_, _> = members
+            .filter_map(|(machine, address)| Some((name(machine.host), (*address)?)))
+            .collect();
+        let lacks = |node: NodeId| !addresses.contains_key(&name(node));
+        for noise in system.noise.iter().filter(|_| system.run.noise) {
+            if let Some(host) = [noise.from, noise.to].into_iter().find(|host| lacks(*host)) {
+                let is_there = self.machines.list.iter().any(|machine| machine.host == host);
+                let lack = if is_there { "link-local IPv6 address" } else { "machine" };
+                terminal::say(format_args!(
+                    "onbeat: noise `{}` is not sent: host `{}` has no {lack}",
+                    noise.name,
+                    name(host)
+                ));
+            }
+        }
+        addresses
     }
 
     /// Hears all machines until each has told its records or is lost, and why the run ended early,

@@ -5,7 +5,7 @@ use onbeat::clock::MonoTime;
 use onbeat::interface::{Interface, set_option};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
-use onbeat_run::netns::noise::refused;
+use onbeat_run::noise::refused;
 use rustix::fd::AsRawFd;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};

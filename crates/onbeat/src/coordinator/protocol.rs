@@ -141,9 +141,17 @@ pub struct Attachment<'a> {
 impl Attachment<'_> {
     fn bits(&self) -> u8 {
         let o = &self.options;
-        let options = [o.untagged, o.busy_poll, o.timestamps, o.launch_time, o.follow_schedule];
-        let bits = options.iter().chain([&self.by_station, &self.is_shared]);
-        bits.enumerate().fold(0, |all, (at, bit)| all | u8::from(*bit) << at)
+        let bits = [
+            o.untagged,
+            o.busy_poll,
+            o.timestamps,
+            o.launch_time,
+            o.follow_schedule,
+            self.by_station,
+            self.is_shared,
+            o.sent_stamps,
+        ];
+        bits.iter().enumerate().fold(0, |all, (at, bit)| all | u8::from(*bit) << at)
     }
 }
 
@@ -353,6 +361,8 @@ impl<'a> Reader<'a> {
             timestamps: bit(2),
             launch_time: bit(3),
             follow_schedule: bit(4),
+            // What programs do not know that were linked with an earlier library.
+            sent_stamps: bit(7),
             queue,
             ..InterfaceOptions::default()
         };
@@ -699,7 +709,7 @@ mod tests {
                 parameters: parameters(),
                 attachment: Some(Attachment {
                     transport: TransportKind::Udp6,
-                    options: InterfaceOptions { queue: 3, timestamps: true, ..Default::default() },
+                    options: InterfaceOptions { queue: 3, sent_stamps: true, ..Default::default() },
                     interface: "eth0",
                     by_station: true,
                     is_shared: false,

@@ -1,12 +1,13 @@
 //! A channel end on a real interface, as the channel operations see it.
 
 use crate::clock::{MonoTime, want_exact_timers};
+use crate::interface::sent_stamp::Numbering;
 use crate::interface::srp::{Reservation, StreamStatus};
 use crate::interface::{Arrival, HORIZON, InterfaceOptions, LOOK_AGAIN, NetworkClock, Transport};
 use crate::keys::EndKeys;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::{
-    ChannelError, ChannelIo, Grant, Instant, Reason, Received, Timeout, Window,
+    ChannelError, ChannelIo, Grant, Instant, Reason, Received, Timeout, TransmitStamp, Window,
 };
 use onbeat_runtime::integrity::StreamKeys;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -193,6 +194,8 @@ pub struct InterfaceIo {
     wire: Transport,
     /// When a station had what was sent last.
     handed_over: Option<SyncedTime>,
+    /// Which messages the kernel's notes are of.
+    numbering: Numbering,
     /// By how much timed sleeps end late.
     oversleep: Span,
     reserved: Option<Reserved>,
@@ -221,8 +224,16 @@ impl InterfaceIo {
 
     /// The same for a talker that is the only one of its program.
     pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
-        let (handed_over, oversleep) = (None, Span::ZERO);
-        Self { base, wire, handed_over, oversleep, reserved: None, keys: None, _claim: claim }
+        Self {
+            base,
+            wire,
+            handed_over: None,
+            numbering: Numbering::default(),
+            oversleep: Span::ZERO,
+            reserved: None,
+            keys: None,
+            _claim: claim,
+        }
     }
 
     /// From now on the end's stream is reserved, and a talker sends only while it is.
@@ -440,6 +451,17 @@ impl ChannelIo for InterfaceIo {
         }
         let tai = self.base.clock()?.tai(at);
         self.wire.send(frame, Some(tai)).map_err(fault_of)
+    }
+
+    #[inline]
+    fn transmitted(&mut self, last: u64) -> Option<TransmitStamp> {
+        loop {
+            let note = self.wire.sent_stamp()?;
+            if let Some(sequence) = self.numbering.sequence(&note, last) {
+                let at = self.base.clock().ok()?.at_stamp(note.at)?.local;
+                return Some(TransmitStamp { sequence, point: note.point, at });
+            }
+        }
     }
 
     #[inline]

@@ -5,6 +5,7 @@ use onbeat_model::units::MacAddress;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
+use std::net::Ipv6Addr;
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +94,27 @@ fn vlan_of(name: [u8; 24], vid: [u8; 24]) -> Option<(String, u16)> {
     Some((std::str::from_utf8(name).ok()?.to_owned(), vid))
 }
 
+/// The address of a line of `/proc/net/if_inet6`, if it is a link-local one of an interface:
+/// address, and as hexadecimal numbers the interface, the length of the prefix, the scope, flags.
+fn link_local(line: &str, index: u32) -> Option<Ipv6Addr> {
+    let mut fields = line.split_whitespace();
+    let bits = u128::from_str_radix(fields.next()?, 16).ok()?;
+    let is_its = u32::from_str_radix(fields.next()?, 16) == Ok(index);
+    let address = Ipv6Addr::from_bits(bits);
+    (is_its && address.is_unicast_link_local()).then_some(address)
+}
+
 /// `linux/sockios.h`.
 const SIOCGIFVLAN: u64 = 0x8982;
 
 impl Interface {
+    /// Its link-local IPv6 address, if it has one (proc(5), /proc/net/if_inet6): in the network
+    /// namespace of this process's main thread.
+    pub fn link_local(&self) -> Option<Ipv6Addr> {
+        let addresses = std::fs::read_to_string("/proc/net/if_inet6").ok()?;
+        addresses.lines().find_map(|line| link_local(line, self.index))
+    }
+
     /// Of a VLAN interface: the interface that it is on, and its VLAN.
     pub fn vlan(&self) -> Option<(String, u16)> {
         let request = Request::new(&self.name).ok()?;

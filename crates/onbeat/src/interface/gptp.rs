@@ -136,7 +136,8 @@ impl GptpNode {
         // Notes come in order; frames without one were lost.
         while let Some((number, timestamp_id)) = port.under_way.pop_front() {
             if number == note.number {
-                let stamp = LocalClockTime::from_ns(note.at);
+                let Some(at) = note.at.software else { break };
+                let stamp = LocalClockTime::from_ns(at);
                 let actions =
                     self.node.handle(now(), Event::Sent { port: index, timestamp_id, stamp });
                 self.act(actions);

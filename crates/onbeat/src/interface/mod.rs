@@ -66,6 +66,7 @@ pub use xdp::{Mode, XdpSocket};
 use onbeat_model::time::Span;
 use onbeat_runtime::channel_io::{Framing, Reason};
 use rustix::fd::{AsFd, BorrowedFd};
+use sent_stamp::SentStamp;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
@@ -84,6 +85,10 @@ pub struct InterfaceOptions {
     pub busy_poll: bool,
     /// Note when the hardware, or else the kernel, had each frame.
     pub timestamps: bool,
+    /// Have the kernel note when each frame gets into its queues, and when it leaves: another
+    /// record of the end has that. It costs each write two or three system calls before it is
+    /// captured. Not of AF_XDP, whose frames do not pass the kernel's queues.
+    pub sent_stamps: bool,
     /// Let the kernel launch frames at their time (SO_TXTIME).
     pub launch_time: bool,
     /// Readers sleep to shortly before a message is due, then poll.
@@ -173,6 +178,17 @@ impl Transport {
             Self::Udp(socket) => socket.receive(into),
             Self::Xdp(socket) => socket.receive(into),
             Self::Station(socket) => socket.receive(into),
+        }
+    }
+
+    /// Takes what the kernel noted of a frame that was sent. Real-time: a system call, if that is
+    /// asked for.
+    #[inline]
+    fn sent_stamp(&self) -> Option<SentStamp> {
+        match self {
+            Self::Packet(socket) => socket.sent_stamp(),
+            Self::Udp(socket) => socket.sent_stamp(),
+            Self::Xdp(_) | Self::Station(_) => None,
         }
     }
 

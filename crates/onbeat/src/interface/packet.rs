@@ -3,6 +3,7 @@
 
 use crate::clock::MonoTime;
 use crate::interface::filter::{self, Dropped};
+use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
@@ -24,6 +25,7 @@ pub struct PacketSocket {
     socket: OwnedFd,
     untagged: bool,
     stamped: bool,
+    notes: bool,
     launches: bool,
     dropped: Option<Dropped>,
 }
@@ -40,8 +42,11 @@ impl PacketSocket {
         bind(&socket, interface, 0)?;
         socket::prioritise(&socket, channel.pcp, options)?;
         let launches = socket::let_launch(&socket, interface, options);
-        let untagged = options.untagged;
-        Ok(Self { socket, untagged, stamped: false, launches, dropped: None })
+        let (untagged, notes) = (options.untagged, options.sent_stamps);
+        if notes {
+            sent_stamp::note_departures(&socket)?;
+        }
+        Ok(Self { socket, untagged, stamped: false, notes, launches, dropped: None })
     }
 
     /// A socket that receives the channel's frames and no others.
@@ -61,7 +66,7 @@ impl PacketSocket {
         let protocol = if channel.replicated { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP };
         bind(&socket, interface, protocol)?;
         let stamped = options.timestamps;
-        Ok(Self { socket, untagged: false, stamped, launches: false, dropped })
+        Ok(Self { socket, untagged: false, stamped, notes: false, launches: false, dropped })
     }
 
     /// Sends a tagged frame; with `launch`, so that it leaves at that instant of CLOCK_TAI.
@@ -90,6 +95,12 @@ impl PacketSocket {
     /// Waits for a frame, for [`LOOK_AGAIN`] or until a signal comes.
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         self.take(into, 0)
+    }
+
+    /// Takes what the kernel noted of a frame that was sent, if it was asked for.
+    #[inline]
+    pub(super) fn sent_stamp(&self) -> Option<SentStamp> {
+        if self.notes { sent_stamp::take(&self.socket).ok()?? } else { None }
     }
 
     /// What the kernel has dropped, if it counts that.

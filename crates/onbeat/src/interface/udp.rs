@@ -24,6 +24,7 @@
 //! that equipment that derives one from the other agrees.
 
 use crate::interface::filter::{self, Dropped};
+use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
@@ -60,6 +61,7 @@ pub struct UdpSocket {
     /// Of the next datagram sent.
     sequence: u32,
     stamped: bool,
+    notes: bool,
     launches: bool,
     dropped: Option<Dropped>,
 }
@@ -109,7 +111,11 @@ impl UdpSocket {
         if source.is_none_or(|source| source.ip().is_unspecified()) {
             return Err(no_address(version, io::ErrorKind::AddrNotAvailable.into()));
         }
-        Ok(Self { socket, sequence: 0, stamped: false, launches, dropped: None })
+        let notes = options.sent_stamps;
+        if notes {
+            sent_stamp::note_departures(&socket)?;
+        }
+        Ok(Self { socket, sequence: 0, stamped: false, notes, launches, dropped: None })
     }
 
     /// A socket that receives the channel's datagrams and no others.
@@ -149,7 +155,7 @@ impl UdpSocket {
             }
         }
         let stamped = options.timestamps;
-        Ok(Self { socket, sequence: 0, stamped, launches: false, dropped })
+        Ok(Self { socket, sequence: 0, stamped, notes: false, launches: false, dropped })
     }
 
     /// Sends the data unit of a tagged frame; with `launch`, so that it leaves at that instant of
@@ -172,6 +178,12 @@ impl UdpSocket {
     /// allocates nothing.
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         self.take(into, 0)
+    }
+
+    /// Takes what the kernel noted of a datagram that was sent, if it was asked for.
+    #[inline]
+    pub(super) fn sent_stamp(&self) -> Option<SentStamp> {
+        if self.notes { sent_stamp::take(&self.socket).ok()?? } else { None }
     }
 
     /// What the kernel has dropped, if it counts that.
@@ -360,7 +372,8 @@ mod tests {
         let descriptor = OwnedFd::from(receiver);
         let dropped = filter_datagrams(&descriptor, &channel()).expect("a filter");
         let (socket, stamped, launches) = (descriptor, false, false);
-        let mut receiver = UdpSocket { socket, sequence: 0, stamped, launches, dropped };
+        let mut receiver =
+            UdpSocket { socket, sequence: 0, stamped, notes: false, launches, dropped };
         let mut talker = onbeat_runtime::talker::Talker::new(channel());
         talker.write(SyncedTime::ZERO, &[9; 8], false).expect("the first");
         let unit = &talker.frame()[wire::TAGGED..wire::TAGGED + STREAM_HEADER + 8];

@@ -2,6 +2,7 @@
 //! page.
 
 mod accuracy;
+mod breakdown;
 mod end_to_end;
 mod figures;
 mod table;
@@ -9,6 +10,7 @@ mod view;
 
 pub use table::{HEADINGS, Row, RowKind, programs, rows, table};
 
+use crate::lanes::STYLE;
 use crate::page::Page;
 use onbeat_measure::RunResult;
 use onbeat_model::plan::Plan;
@@ -19,7 +21,7 @@ const PAGE: Page = Page {
     kicker: "measured against promised",
     body: include_str!("../../assets/run.html"),
     notes: "Times in the tables are rounded to 10 ns; the JSON results have whole nanoseconds.",
-    styles: &[include_str!("../../assets/run.css")],
+    styles: &[include_str!("../../assets/run.css"), STYLE],
     script: include_str!("../../assets/run.js"),
     has_charts: true,
 };

@@ -2,7 +2,7 @@
 
 use super::figures::{Density, Latency, Load};
 use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
-use super::{accuracy, end_to_end};
+use super::{accuracy, breakdown, end_to_end};
 use crate::badge::{VerdictCount, class, verdict_counts};
 use crate::clocks::{ClockChart, clock_difference, clock_readings};
 use crate::reservations::ProtocolReservations;
@@ -33,6 +33,7 @@ pub(super) struct View {
     verdicts: Vec<VerdictCount>,
     runs: Vec<Run>,
     latencies: Vec<Row>,
+    breakdown: Vec<Row>,
     end_to_end: Vec<Row>,
     accuracy: Vec<Row>,
     notes: Vec<String>,
@@ -70,6 +71,8 @@ struct Run {
     programs: Option<String>,
     cards: Vec<Card>,
     latencies: Vec<Figure>,
+    /// Of each channel, a message and where its time went.
+    messages: Vec<breakdown::DrawnMessage>,
     /// End to end over time.
     end_to_end: Vec<end_to_end::Chart>,
     wakeups: Vec<WakeupFigures>,
@@ -183,6 +186,10 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         verdicts: verdict_counts(&verdicts),
         runs: views,
         latencies: results().flat_map(|r| latency_rows(system, r)).collect(),
+        breakdown: results()
+            .flat_map(breakdown::rows)
+            .map(|cells| Row { reference: false, cells: cells.into() })
+            .collect(),
         end_to_end: end_to_end::rows(system, &results().collect::<Vec<_>>())
             .into_iter()
             .map(|row| Row { reference: row.is_published, cells: row.cells })
@@ -264,8 +271,10 @@ fn run(
     data: &mut Data,
 ) -> Run {
     let mut latencies = Vec::new();
-    let mut wakeups = Vec::new();
+    let (mut messages, mut wakeups) = (Vec::new(), Vec::new());
     for (id, channel) in (0..).map(ChannelId).zip(&result.channels) {
+        let talker = &system.node(system.channel(id).talker).name;
+        messages.extend(breakdown::drawn(channel, talker));
         let joined = join::channel(log, id);
         let prefix = format!("r{number}c{}", id.0);
         latencies.extend(latency_figures(
@@ -302,6 +311,7 @@ fn run(
         programs: result.channels.is_empty().then(|| programs(system, result)),
         cards: channels.chain(result.tcp.iter().map(tcp_card)).chain(chains).collect(),
         latencies,
+        messages,
         end_to_end: end_to_end::charts(system, result, log),
         wakeups,
         settings: settings(result),
@@ -689,6 +699,15 @@ fn wakeup_rows(system: &System, run: &RunResult) -> Vec<Row> {
                 cells.extend(published(reference));
                 rows.push(Row { reference: true, cells });
             }
+        }
+        // Elsewhere the relative error says it all.
+        let offsets = channel.listeners.iter().filter_map(|it| Some((it, it.wakeup_offset?)));
+        for (listener, offset) in offsets.filter(|(_, offset)| offset.uncertainty_ns > 0) {
+            let name =
+                format!("{} after the talker, ± {}", listener.host, us(offset.uncertainty_ns));
+            let mut cells = vec![label(run), channel.name.clone(), name];
+            cells.extend(six(Some(&offset.ns), Statistics::largest_deviation));
+            rows.push(Row { reference: false, cells });
         }
     }
     rows

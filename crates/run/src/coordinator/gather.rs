@@ -5,7 +5,7 @@ use crate::coordinator::network::NetworkKind;
 use crate::coordinator::session::{Owner, Session};
 use crate::coordinator::station_on_kernel::Ended;
 use crate::coordinator::table::EndpointId;
-use crate::netns::noise::NoiseTraffic;
+use crate::noise::NoiseTraffic;
 use onbeat::clock::MonoTime;
 use onbeat::interface::{StationDeliveries, StationDelivery};
 use onbeat::shared_log::SharedLog;
@@ -227,7 +227,14 @@ impl Session<'_> {
     fn load(&mut self, notes: &mut Vec<String>) -> Vec<LoadSample> {
         match &self.carrier.kind {
             NetworkKind::Emulated => self.engine.load().to_vec(),
-            NetworkKind::Namespaces { .. } => {
+            NetworkKind::Interface { noise, .. } if noise.is_empty() => {
+                if !self.system.noise.is_empty() && self.options.settings.noise {
+                    let why = "the description's noise is not sent on one interface alone";
+                    notes.push(why.to_owned());
+                }
+                Vec::new()
+            }
+            NetworkKind::Namespaces { .. } | NetworkKind::Interface { .. } => {
                 let Some(load) = self.noise.take().map(NoiseTraffic::finish) else {
                     return Vec::new();
                 };
@@ -240,13 +247,6 @@ impl Session<'_> {
                     ));
                 }
                 load.samples
-            }
-            NetworkKind::Interface { .. } => {
-                if !self.system.noise.is_empty() {
-                    notes
-                        .push("the description's noise is not sent on a real interface".to_owned());
-                }
-                Vec::new()
             }
         }
     }

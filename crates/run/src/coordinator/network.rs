@@ -5,6 +5,7 @@
 //! their interfaces themselves.
 
 use crate::netns::{self, NetnsError};
+use crate::noise::NoiseNetwork;
 use onbeat::clock::MonoTime;
 use onbeat::coordinator::protocol::Attachment;
 use onbeat::interface::{Interface, InterfaceOptions, NetworkClock, TransportKind, begin_stamping};
@@ -13,7 +14,9 @@ use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use rustix::fd::BorrowedFd;
+use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv6Addr;
 
 /// Which network a run has.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +46,10 @@ pub enum NetworkKind {
         /// What the network clock (CLOCK_TAI) reads at the instant that the run calls zero, in
         /// nanoseconds.
         epoch_ns: i64,
+        /// By how much the host's clock is ahead of CLOCK_TAI, to try clocks that are apart.
+        clock_offset: Span,
+        /// The addresses of the hosts between which noise is sent; without them there is none.
+        noise: BTreeMap<NodeId, Ipv6Addr>,
     },
 }
 
@@ -73,8 +80,8 @@ pub enum NoNetwork {
 pub(super) struct Carrier {
     pub(super) kind: NetworkKind,
     namespaces: Option<netns::KernelNetwork>,
-    /// The interface's own address.
-    address: Option<MacAddress>,
+    /// The host's interface, on one.
+    interface: Option<Interface>,
     /// Whether stations of hosts carry the channels.
     by_stations: bool,
 }
@@ -86,7 +93,7 @@ impl Carrier {
         system: &System,
         by_stations: bool,
     ) -> Result<Self, NoNetwork> {
-        let (mut namespaces, mut address) = (None, None);
+        let (mut namespaces, mut used) = (None, None);
         match &kind {
             NetworkKind::Emulated => {}
             NetworkKind::Namespaces { .. } => {
@@ -95,20 +102,20 @@ impl Carrier {
                 // do it and the machine not tell.
                 begin_stamping(Span::from_s(1));
             }
-            NetworkKind::Interface { name, epoch_ns, .. } => {
+            NetworkKind::Interface { name, epoch_ns, clock_offset, .. } => {
                 let interface = Interface::named(name)
                     .map_err(|error| NoNetwork::Interface { name: name.clone(), error })?;
                 if !interface.up {
                     return Err(NoNetwork::Down(name.clone()));
                 }
-                let past = -until(*epoch_ns);
+                let past = -until(tai_at(*epoch_ns, *clock_offset));
                 if past >= Span::ZERO {
                     return Err(NoNetwork::Past(past));
                 }
-                address = Some(interface.address);
+                used = Some(interface);
             }
         }
-        Ok(Self { kind, namespaces, address, by_stations })
+        Ok(Self { kind, namespaces, interface: used, by_stations })
     }
 
     /// Whether the engine carries the frames.
@@ -141,7 +148,7 @@ impl Carrier {
 
     /// The address of the host's own interface, if it is not the description's.
     pub(super) fn address(&self) -> Option<MacAddress> {
-        self.address
+        self.interface.as_ref().map(|interface| interface.address)
     }
 
     /// The interface of every end that takes part; none on the emulated network.
@@ -163,6 +170,20 @@ impl Carrier {
             by_station: self.by_stations,
             is_shared: self.is_interface(),
         })
+    }
+
+    /// Where the description's noise is sent; not in an emulation.
+    pub(super) fn noise(&self) -> Option<NoiseNetwork<'_>> {
+        match &self.kind {
+            NetworkKind::Emulated => None,
+            NetworkKind::Namespaces { .. } => {
+                self.namespaces.as_ref().map(NoiseNetwork::Namespaces)
+            }
+            NetworkKind::Interface { host, noise, .. } => {
+                let (host, index) = (*host, self.interface.as_ref()?.index);
+                Some(NoiseNetwork::Interface { host, index, addresses: noise })
+            }
+        }
     }
 
     /// The network of namespaces.
@@ -236,6 +257,11 @@ pub fn until(network_ns: i64) -> Span {
     Span::from_ns(network_ns.saturating_sub(now().0))
 }
 
+/// What CLOCK_TAI reads when a clock that is ahead of it reads `network_ns`.
+pub(super) fn tai_at(network_ns: i64, ahead: Span) -> i64 {
+    network_ns.saturating_sub(ahead.as_ns())
+}
+
 const SECOND: i64 = Span::from_s(1).as_ns();
 
 /// CLOCK_TAI and UTC now.
@@ -260,8 +286,8 @@ fn next_minute(now: i64) -> i64 {
 /// The clock that a run on a network goes by.
 pub(super) fn clock(carrier: &Carrier, start: MonoTime) -> NetworkClock {
     match carrier.kind {
-        NetworkKind::Interface { epoch_ns, .. } => {
-            NetworkClock::Tai { epoch: epoch_ns, watch: None }
+        NetworkKind::Interface { epoch_ns, clock_offset, .. } => {
+            NetworkClock::Tai { epoch: tai_at(epoch_ns, clock_offset), watch: None }
         }
         NetworkKind::Emulated | NetworkKind::Namespaces { .. } => {
             NetworkClock::Emulated(onbeat::clock::EmulatedClock {

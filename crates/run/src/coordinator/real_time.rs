@@ -49,8 +49,9 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
             let start = MonoTime::now() + START_DELAY;
             (start, Base::Machine(start.as_ns()))
         }
-        NetworkKind::Interface { epoch_ns, .. } => {
-            let left = network::until(epoch_ns);
+        NetworkKind::Interface { epoch_ns, clock_offset, .. } => {
+            let zero = network::tai_at(epoch_ns, clock_offset);
+            let left = network::until(zero);
             if left <= Span::ZERO {
                 let late = -left;
                 return Err(Failure(format!(
@@ -58,7 +59,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
                      later one with --start"
                 )));
             }
-            (MonoTime::now() + left, Base::Network(epoch_ns))
+            (MonoTime::now() + left, Base::Network(zero))
         }
     };
     let clock = network::clock(&session.carrier, start);

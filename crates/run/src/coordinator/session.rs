@@ -11,7 +11,7 @@ use crate::coordinator::told::Told;
 use crate::coordinator::wakeup::Wakeup;
 use crate::coordinator::{NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
-use crate::netns::noise::{NoiseOptions, NoiseTraffic};
+use crate::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use onbeat::clock::MonoTime;
 use onbeat::clock::{clamp_to_run, pause};
@@ -186,7 +186,7 @@ pub(super) struct Session<'a> {
     pub(super) stations: Option<NetworkCode>,
     /// The same on a network of the kernel.
     pub(super) stations_on_kernel: Vec<StationOnKernel>,
-    /// The description's noise on a network of namespaces.
+    /// The description's noise on a network of the kernel.
     pub(super) noise: Option<NoiseTraffic>,
     /// The described faults of links and nodes, on a network of namespaces.
     pub(super) faults: io::Result<LinkFaults>,
@@ -483,17 +483,17 @@ impl<'a> Session<'a> {
         }
         if let Some(network) = self.carrier.namespaces() {
             self.faults = LinkFaults::begin(network, self.system, start);
-            let settings = &self.options.settings;
+        }
+        let settings = &self.options.settings;
+        if let Some(network) = self.carrier.noise().filter(|_| settings.noise) {
             let options = NoiseOptions {
                 seed: settings.seed,
                 start,
                 until: self.write_until,
                 load_bin: load_bin(self.system, settings.duration),
             };
-            if settings.noise {
-                let noise = NoiseTraffic::start(network, self.system, options);
-                self.noise = Some(noise.map_err(|error| Failure(error.to_string()))?);
-            }
+            let noise = NoiseTraffic::start(network, self.system, options);
+            self.noise = Some(noise.map_err(|error| Failure(error.to_string()))?);
         }
         Ok(())
     }

@@ -18,7 +18,6 @@
 
 pub(crate) mod faults;
 mod netlink;
-pub mod noise;
 
 pub use netlink::Netlink;
 

@@ -1,5 +1,5 @@
-//! The description's noise on a [`KernelNetwork`]: UDP datagrams from host to host at the instants
-//! that the engine would send them at.
+//! The description's noise on networks of the kernel: UDP datagrams from host to host at the
+//! instants that the engine would send them at.
 //!
 //! One thread per source, of normal priority. It wakes at most once in [`BATCH`] and sends what has
 //! become due since. No program receives: the socket at the other end has a filter that refuses
@@ -7,17 +7,18 @@
 //! costs one system call per batch, and no thread, no copy and no full buffer stands between the
 //! network and the count.
 
-use super::{KernelNetwork, NetnsError, failed, ipv4_of};
+use crate::netns::{KernelNetwork, ipv4_of};
 use onbeat::clock::{EmulatedClock, MonoTime, pause};
 use onbeat_model::record::LoadSample;
-use onbeat_model::system::{Noise, NoiseId, System};
+use onbeat_model::system::{NodeId, Noise, NoiseId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::frame;
 use onbeat_net::NoiseTimes;
 use rustix::fd::AsRawFd;
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::size_of;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -33,6 +34,39 @@ const LOOK_AGAIN: Span = Span::from_ms(10);
 const OVERDUE: Span = Span::from_ms(10);
 /// How long frames that were sent last may be in flight.
 const DRAIN: Span = Span::from_s(1);
+
+/// The ports that sources send to on interfaces: the first, and how many.
+const PORTS: [u16; 2] = [50_000, 10_000];
+/// By how much a datagram's headers are longer over IPv6.
+const IPV6_LONGER: usize = 20;
+
+/// Where the ends of sources are.
+#[derive(Clone, Copy, Debug)]
+pub enum NoiseNetwork<'a> {
+    /// All of them, in namespaces.
+    Namespaces(&'a KernelNetwork),
+    /// Those of a host that this machine is.
+    Interface {
+        /// Which host.
+        host: NodeId,
+        /// The number of its interface.
+        index: u32,
+        /// The link-local addresses of the hosts that take part.
+        addresses: &'a BTreeMap<NodeId, Ipv6Addr>,
+    },
+}
+
+/// Noise cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("noise `{name}`: {step}: {error}")]
+pub struct NoNoise {
+    /// Which source.
+    pub name: String,
+    /// What was being done.
+    pub step: &'static str,
+    /// What the system said.
+    pub error: io::Error,
+}
 
 /// How noise is made.
 #[derive(Clone, Copy, Debug)]
@@ -71,19 +105,24 @@ pub struct NoiseTraffic {
 }
 
 impl NoiseTraffic {
-    /// Starts all sources of `system` on its network; they wait for their time by themselves.
+    /// Starts the ends of sources of `system` that are here; they wait for their time by
+    /// themselves.
     pub fn start(
-        network: &KernelNetwork,
+        network: NoiseNetwork<'_>,
         system: &System,
         options: NoiseOptions,
-    ) -> Result<Self, NetnsError> {
+    ) -> Result<Self, NoNoise> {
         assert!(options.load_bin > Span::ZERO, "a load sample covers some time");
         let stop = Arc::new(AtomicBool::new(false));
         let mut traffic = Self { stop, threads: Vec::new(), options };
         for (index, noise) in system.noise.iter().enumerate() {
-            let attempt = |step, error| failed(super::Needs::Nothing, step, &noise.name, error);
-            let source = Source::new(network, noise, index, options)
-                .map_err(|e| attempt("opening the sockets", e))?;
+            let attempt = |step, error| NoNoise { name: noise.name.clone(), step, error };
+            let ends =
+                ends(network, noise, index).map_err(|e| attempt("opening the sockets", e))?;
+            if ends.sender.is_none() && ends.receiver.is_none() {
+                continue;
+            }
+            let source = Source::new(ends, noise, index, options);
             let stop = Arc::clone(&traffic.stop);
             let thread = std::thread::Builder::new().name(format!("noise{index}"));
             let thread = thread.spawn(move || source.run(&stop));
@@ -121,11 +160,58 @@ struct Bin {
     delivered: u64,
 }
 
-/// One source of noise and its far end.
+/// The sockets of a source that are here.
+#[derive(Debug)]
+struct NoiseEnds {
+    sender: Option<UdpSocket>,
+    receiver: Option<UdpSocket>,
+    /// By how much its datagrams are shorter than described, so that frames are as long.
+    shorter: usize,
+}
+
+fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<NoiseEnds> {
+    let nobody = |address: SocketAddr| {
+        let socket = UdpSocket::bind(address)?;
+        refuse_all(&socket)?;
+        Ok::<_, io::Error>(socket)
+    };
+    let sends = |from: SocketAddr, to: SocketAddr| {
+        let socket = UdpSocket::bind(from)?;
+        socket.connect(to)?;
+        socket.set_nonblocking(true)?;
+        Ok::<_, io::Error>(socket)
+    };
+    match network {
+        NoiseNetwork::Namespaces(network) => {
+            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+            let receiver = network.inside(noise.to, || nobody(any))?;
+            let to = SocketAddr::from((ipv4_of(noise.to), receiver.local_addr()?.port()));
+            let sender = network.inside(noise.from, || sends(any, to))?;
+            Ok(NoiseEnds { sender: Some(sender), receiver: Some(receiver), shorter: 0 })
+        }
+        NoiseNetwork::Interface { host, index: interface, addresses } => {
+            let [first, count] = PORTS;
+            let port = first + (index % usize::from(count)) as u16;
+            let here = |node: &NodeId| *node == host;
+            let on = |ip, port| SocketAddr::from(SocketAddrV6::new(ip, port, 0, interface));
+            let ways = addresses.get(&noise.from).zip(addresses.get(&noise.to));
+            let sender = ways.filter(|_| here(&noise.from));
+            let receiver = ways.filter(|_| here(&noise.to));
+            Ok(NoiseEnds {
+                sender: sender.map(|(from, to)| sends(on(*from, 0), on(*to, port))).transpose()?,
+                receiver: receiver.map(|(_, to)| nobody(on(*to, port))).transpose()?,
+                shorter: IPV6_LONGER,
+            })
+        }
+    }
+}
+
+/// One source of noise and its far end, as far as they are here.
 #[derive(Debug)]
 struct Source {
-    sender: UdpSocket,
-    receiver: UdpSocket,
+    noise: NoiseId,
+    sender: Option<UdpSocket>,
+    receiver: Option<UdpSocket>,
     payload: Vec<u8>,
     frame_bits: u64,
     times: NoiseTimes,
@@ -139,29 +225,14 @@ struct Source {
 }
 
 impl Source {
-    fn new(
-        network: &KernelNetwork,
-        noise: &Noise,
-        index: usize,
-        options: NoiseOptions,
-    ) -> io::Result<Self> {
-        let receiver = network.inside(noise.to, || {
-            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-            refuse_all(&socket)?;
-            Ok(socket)
-        })?;
-        let to = SocketAddr::from((ipv4_of(noise.to), receiver.local_addr()?.port()));
-        let sender = network.inside(noise.from, || {
-            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-            socket.connect(to)?;
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        })?;
+    fn new(ends: NoiseEnds, noise: &Noise, index: usize, options: NoiseOptions) -> Self {
         let octets = frame::on_wire(frame::of_udp(noise.payload));
-        Ok(Self {
-            sender,
-            receiver,
-            payload: vec![0; noise.payload.get() as usize],
+        let payload = (noise.payload.get() as usize).saturating_sub(ends.shorter);
+        Self {
+            noise: NoiseId(index as u32),
+            sender: ends.sender,
+            receiver: ends.receiver,
+            payload: vec![0; payload],
             frame_bits: u64::from(octets.get()) * 8,
             times: NoiseTimes::new(noise, index, options.seed, options.until),
             clock: EmulatedClock { start: options.start, error: ClockError::default() },
@@ -170,7 +241,7 @@ impl Source {
             refused: 0,
             total: Bin::default(),
             skipped: 0,
-        })
+        }
     }
 
     /// Sends until there is no more to send, or until it is to stop.
@@ -188,7 +259,10 @@ impl Source {
         let drained = MonoTime::now() + DRAIN;
         loop {
             self.count_delivered(self.clock.network());
-            if self.total.delivered >= self.total.offered || MonoTime::now() > drained {
+            // Where the other end is elsewhere, it is not known how much is in flight.
+            let is_whole = self.sender.is_some() && self.receiver.is_some();
+            let is_all = is_whole && self.total.delivered >= self.total.offered;
+            if is_all || self.receiver.is_none() || MonoTime::now() > drained {
                 return self;
             }
             pause(BATCH);
@@ -199,11 +273,15 @@ impl Source {
     fn send_due(&mut self, at: NetTime, now: NetTime) -> Option<NetTime> {
         let mut due = Some(at);
         while let Some(at) = due.filter(|at| *at <= now) {
+            let Some(sender) = &self.sender else {
+                due = self.times.next_after(at);
+                continue;
+            };
             if now - at > OVERDUE {
                 self.skipped += 1;
             } else {
                 // What the host's own stack has no room for is offered and does not come through.
-                let _ = self.sender.send(&self.payload);
+                let _ = sender.send(&self.payload);
                 self.total.offered += 1;
                 self.bin(now).offered += 1;
             }
@@ -213,7 +291,8 @@ impl Source {
     }
 
     fn count_delivered(&mut self, now: NetTime) {
-        let refused = refused(&self.receiver).unwrap_or(self.refused);
+        let Some(receiver) = &self.receiver else { return };
+        let refused = refused(receiver).unwrap_or(self.refused);
         let new = u64::from(refused.wrapping_sub(self.refused));
         self.refused = refused;
         if new > 0 {
@@ -245,10 +324,10 @@ fn load(sources: &[Source], options: NoiseOptions) -> NoiseLoad {
     let covered = lasted.max(0) as u64 / width.as_ns() as u64 + 1;
     let used = sources.iter().map(|s| s.bins.len()).max().unwrap_or(0);
     for bin in 0..used.max(covered as usize) {
-        for (index, source) in sources.iter().enumerate() {
+        for source in sources {
             let frames = source.bins.get(bin).copied().unwrap_or_default();
             load.samples.push(LoadSample {
-                noise: NoiseId(index as u32),
+                noise: source.noise,
                 at: NetTime::ZERO + width * bin as i64,
                 offered_bits: frames.offered * source.frame_bits,
                 delivered_bits: frames.delivered * source.frame_bits,
