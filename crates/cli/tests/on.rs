@@ -80,6 +80,15 @@ impl Machines {
         write(system, &(machine("a") + &machine("b")));
     }
 
+    /// The same on a busy machine, where readings of clocks take long; with more of the last one.
+    fn slow_shells(&self, system: &TestSystem, more: &str) {
+        self.shells(system);
+        let file = system.path().join("machines.toml");
+        let text = std::fs::read_to_string(&file).expect("the file");
+        let text = text.replacen("format = 1", "format = 1\nclock_error_us = 50_000", 1);
+        std::fs::write(&file, text + more).expect("written");
+    }
+
     /// The same by ssh: each machine has its own server, `/tmp` and key of the host.
     fn secure_shells(&mut self, system: &TestSystem) -> Result<(), String> {
         if !Path::new(SSHD).exists() {
@@ -233,6 +242,11 @@ fn counting() -> TestSystem {
     system
 }
 
+/// Programs that nothing else on this machine delays by much.
+fn urgent() -> String {
+    programs("talk", "listen").replace("[[program]]\n", "[[program]]\npriority = 50\n")
+}
+
 /// What a program of a machine has said that it counted.
 fn counted(said: &str, host: &str, word: &str) -> i64 {
     let start = format!("{host}: counts: {word} ");
@@ -313,7 +327,7 @@ fn noise_between_machines_is_sent_as_described_and_counted_where_it_comes() {
     let quiet = "[[scenario]]\nname = \"quiet\"\nnoise = false\n";
     let system = TestSystem::new(&two_hosts(&(more + quiet)));
     system.program("counts.c", "left").program("counts.c", "right");
-    machines.shells(&system);
+    machines.slow_shells(&system, "");
     let count = |scenario: &[&str]| {
         let before = [frames(&machines, "a", "tx_packets"), frames(&machines, "b", "rx_packets")];
         let output = machines.run(&system, &[&["--json"], scenario].concat(), 0);
@@ -351,6 +365,34 @@ fn noise_between_machines_is_sent_as_described_and_counted_where_it_comes() {
     assert!(sent < 40 && !said.contains("noise"), "{sent}: {said}");
 }
 
+#[test]
+fn what_a_queueing_discipline_holds_is_in_the_part_of_the_queue() {
+    let Some(machines) = Machines::new("q") else { return };
+    let system = TestSystem::new(&two_hosts(&urgent()));
+    system.program("counts.c", "left").program("counts.c", "right");
+    machines.slow_shells(&system, "");
+    let parts = || {
+        let output = machines.run(&system, &["--json", "--stamps"], 0);
+        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let listener = channel(&results, "c")["listeners"][0].clone();
+        let without = number(&listener, "received") - number(&listener, "breakdown.messages");
+        let parts = &listener["breakdown"]["parts"];
+        ([0, 1, 2].map(|at| number(&parts[at], "ns.p50")), without)
+    };
+    let ([_, free, _], without) = parts();
+    // Of the last message nothing may be noted yet; of those in the queue nothing is.
+    assert!(without <= 1, "{without}");
+    // 500 frames a second are more than that: each waits for longer than the one before it.
+    let tbf = "add dev eth0 root tbf rate 200kbit burst 1600 limit 100000";
+    let a = machines.space("a");
+    if let Err(why) = onbeat_testkit::run(&format!("ip netns exec {a} tc qdisc {tbf}")) {
+        return not_run(Need::Tools, why);
+    }
+    let ([call, held, network], _) = parts();
+    assert!(held > 10_000_000 && held > 10 * free, "{held}, not {free}");
+    assert!(held > 4 * network && held > 4 * call, "{call} {held} {network}");
+}
+
 /// When a program of a machine continued, by its own account: message, instant.
 fn acts(said: &str, host: &str) -> BTreeMap<i64, i64> {
     let start = format!("{host}: acts: ");
@@ -361,19 +403,12 @@ fn acts(said: &str, host: &str) -> BTreeMap<i64, i64> {
 #[test]
 fn when_machines_act_is_known_as_exactly_as_is_said_though_their_clocks_are_apart() {
     let Some(machines) = Machines::new("o") else { return };
-    let text = two_hosts(&programs("talk", "listen")).replacen(
-        "size_octets = 8",
-        "size_octets = 8\nfixed_delay_us = 10000",
-        1,
-    );
+    let delay = "size_octets = 8\nfixed_delay_us = 10000";
+    let text = two_hosts(&urgent()).replacen("size_octets = 8", delay, 1);
     let system = TestSystem::new(&text);
     system.program("acts.c", "left").program("acts.c", "right");
     for planted in [0, 1_500_000] {
-        machines.shells(&system);
-        let file = system.path().join("machines.toml");
-        let text = std::fs::read_to_string(&file).expect("the file");
-        let text = text.replacen("format = 1", "format = 1\nclock_error_us = 50_000", 1);
-        std::fs::write(&file, format!("{text}clock_offset_ns = {planted}\n")).expect("written");
+        machines.slow_shells(&system, &format!("clock_offset_ns = {planted}\n"));
         let output = machines.run(&system, &["--json", "--stamps"], 0);
         let said = String::from_utf8_lossy(&output.stderr);
         let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -164,6 +164,8 @@ struct Bin {
 #[derive(Debug)]
 struct NoiseEnds {
     sender: Option<UdpSocket>,
+    /// What the sender is still to be connected with.
+    to: Option<SocketAddr>,
     receiver: Option<UdpSocket>,
     /// By how much its datagrams are shorter than described, so that frames are as long.
     shorter: usize,
@@ -175,9 +177,8 @@ fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<No
         refuse_all(&socket)?;
         Ok::<_, io::Error>(socket)
     };
-    let sends = |from: SocketAddr, to: SocketAddr| {
+    let sends = |from: SocketAddr| {
         let socket = UdpSocket::bind(from)?;
-        socket.connect(to)?;
         socket.set_nonblocking(true)?;
         Ok::<_, io::Error>(socket)
     };
@@ -186,22 +187,21 @@ fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<No
             let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
             let receiver = network.inside(noise.to, || nobody(any))?;
             let to = SocketAddr::from((ipv4_of(noise.to), receiver.local_addr()?.port()));
-            let sender = network.inside(noise.from, || sends(any, to))?;
-            Ok(NoiseEnds { sender: Some(sender), receiver: Some(receiver), shorter: 0 })
+            let sender = Some(network.inside(noise.from, || sends(any))?);
+            Ok(NoiseEnds { sender, to: Some(to), receiver: Some(receiver), shorter: 0 })
         }
         NoiseNetwork::Interface { host, index: interface, addresses } => {
             let [first, count] = PORTS;
             let port = first + (index % usize::from(count)) as u16;
-            let here = |node: &NodeId| *node == host;
             let on = |ip, port| SocketAddr::from(SocketAddrV6::new(ip, port, 0, interface));
-            let ways = addresses.get(&noise.from).zip(addresses.get(&noise.to));
-            let sender = ways.filter(|_| here(&noise.from));
-            let receiver = ways.filter(|_| here(&noise.to));
-            Ok(NoiseEnds {
-                sender: sender.map(|(from, to)| sends(on(*from, 0), on(*to, port))).transpose()?,
-                receiver: receiver.map(|(_, to)| nobody(on(*to, port))).transpose()?,
-                shorter: IPV6_LONGER,
-            })
+            let to = addresses.get(&noise.to).filter(|_| addresses.contains_key(&noise.from));
+            let to = to.map(|to| on(*to, port));
+            // Its own address may not be ready yet.
+            let any = Ipv6Addr::UNSPECIFIED;
+            let sender = to.filter(|_| noise.from == host).map(|_| sends(on(any, 0)));
+            let receiver = to.filter(|_| noise.to == host).map(|_| nobody(on(any, port)));
+            let (sender, receiver) = (sender.transpose()?, receiver.transpose()?);
+            Ok(NoiseEnds { sender, to, receiver, shorter: IPV6_LONGER })
         }
     }
 }
@@ -211,6 +211,7 @@ fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<No
 struct Source {
     noise: NoiseId,
     sender: Option<UdpSocket>,
+    to: Option<SocketAddr>,
     receiver: Option<UdpSocket>,
     payload: Vec<u8>,
     frame_bits: u64,
@@ -231,6 +232,7 @@ impl Source {
         Self {
             noise: NoiseId(index as u32),
             sender: ends.sender,
+            to: ends.to,
             receiver: ends.receiver,
             payload: vec![0; payload],
             frame_bits: u64::from(octets.get()) * 8,
@@ -280,6 +282,9 @@ impl Source {
             if now - at > OVERDUE {
                 self.skipped += 1;
             } else {
+                if self.to.is_some_and(|to| sender.connect(to).is_ok()) {
+                    self.to = None;
+                }
                 // What the host's own stack has no room for is offered and does not come through.
                 let _ = sender.send(&self.payload);
                 self.total.offered += 1;

@@ -165,6 +165,11 @@ fn receive_timestamps_change_nothing_of_that() {
 }
 
 #[test]
+fn nor_do_transmit_timestamps() {
+    check(InterfaceOptions { sent_stamps: true, ..InterfaceOptions::default() }, 1);
+}
+
+#[test]
 fn a_reader_that_follows_its_schedule_allocates_nothing() {
     // It sleeps until shortly before the window, and may block after it.
     check(InterfaceOptions { follow_schedule: true, ..InterfaceOptions::default() }, 2);

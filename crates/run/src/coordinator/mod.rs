@@ -172,16 +172,12 @@ pub fn run<'a>(
     let carrier = Carrier::new(options.network.clone(), system, by_stations)?;
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
-    let (policy, wanted) = (RealTimePolicy::of(&options.settings), options.settings.policy);
+    let (settings, policy) = (options.settings, RealTimePolicy::of(&options.settings));
     let mut session = Session::new(system, plan, options, carrier)?;
     session.open_stations_on_kernel()?;
     session.open_synthetic_on_kernel()?;
     let (mut started, mut notes) = Started::new(&limits, reaper)?;
-    if !real && wanted != SchedulingPolicy::Fifo {
-        let why = "the scheduling policy has no effect in virtual time: wake-ups and stacks are as \
-                   late as the description says";
-        notes.push(why.to_owned());
-    }
+    notes.extend(unscheduled(&settings));
     let users = users(session.programs.iter().copied(), &session.carrier.kind, by_stations)?;
     for (position, user) in session.programs.positions().zip(&users) {
         let program = session.programs[position];
@@ -225,6 +221,14 @@ pub fn run<'a>(
     let (log, more) = session.finish(ending);
     notes.extend(more);
     Ok(Outcome { log, notes })
+}
+
+/// Says that programs are scheduled as the description has it, whatever the policy.
+fn unscheduled(settings: &RunSettings) -> Option<String> {
+    let has_none = settings.time == TimeMode::Virtual && settings.policy != SchedulingPolicy::Fifo;
+    let why = "the scheduling policy has no effect in virtual time: wake-ups and stacks are as \
+               late as the description says";
+    has_none.then(|| why.to_owned())
 }
 
 /// As whom programs run, where that is not who runs this.
