@@ -1,4 +1,5 @@
-"""Has two programs read each module of the hardware; whatever they warn of fails."""
+"""Has two programs read each module of the hardware; whatever they warn of fails. So does a planted
+fault that no longer has its place."""
 
 import os
 import re
@@ -8,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 RTL = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(RTL / "tests"))
+from mutants import MUTANTS  # noqa: E402
 ROOMS = [RTL / room for room in ("mac", "switch", "station")]
 LINE_LIMIT = 100
 
@@ -35,6 +38,9 @@ def own_rules(path):
         said = "//" in line.partition("lint_off")[2] or before.strip().startswith("//")
         if "lint_off" in line and not said:
             found.append(f"no reason beside {line.strip()}")
+    for old, _ in MUTANTS.get(f"{path.parent.name}/{path.name}", ()):
+        if text.count(old) != 1:
+            found.append(f"tests/mutants.py plants a fault in {old!r}, which is not there once")
     return [f"{path}: {finding}" for finding in found]
 
 
