@@ -76,8 +76,16 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
             "--start is over: all hosts need the same start, in the future".into()
         ));
     }
-    let (name, clock_offset, noise) = (interface.clone(), Span::ZERO, BTreeMap::new());
-    Ok(NetworkKind::Interface { host, name, transport, options, epoch_ns, clock_offset, noise })
+    Ok(NetworkKind::Interface {
+        host,
+        name: interface.clone(),
+        transport,
+        options,
+        epoch_ns,
+        clock_offset: Span::ZERO,
+        clock_spread: Span::ZERO,
+        noise: BTreeMap::new(),
+    })
 }
 
 /// The scenario of that name.

@@ -37,7 +37,7 @@ pub struct LatencyPart {
 pub enum PartName {
     /// From capture until the kernel's queues get the frame: library and system call.
     Call,
-    /// From then until the interface has it: the queueing discipline.
+    /// From then until the driver of the interface takes it: the queueing discipline.
     Queue,
     /// From capture until the frame is handed to the emulated network, or to the host's station.
     Send,

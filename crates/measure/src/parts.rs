@@ -35,6 +35,12 @@ pub fn merge(system: &System, logs: Vec<RunLog>) -> Result<RunLog, NotOneRun> {
     }
     let nothing = || NotOneRun { part: 0, why: "there are no parts".to_owned() };
     let mut whole = whole.ok_or_else(nothing)?;
+    // What one end of noise did says nothing without the other one.
+    let RunLog { network, load, .. } = &mut whole;
+    load.retain(|sample| {
+        let noise = system.noise.get(sample.noise.0 as usize);
+        noise.is_some_and(|it| network.includes(it.from) && network.includes(it.to))
+    });
     if let Some(stations) = &mut whole.stations {
         stations.stations.sort_by_key(|station| station.node);
     }

@@ -103,9 +103,14 @@ fn drawn(lanes: &Lanes, style: Option<&str>) -> String {
 
 fn x(lanes: &Lanes, ns: i64) -> i32 {
     let room = i128::from(WIDTH - LEFT - RIGHT);
-    let length = i128::from((lanes.to_ns - lanes.from_ns).max(1));
-    let at = i128::from(ns - lanes.from_ns).clamp(0, length);
+    // Times may be from a file that anyone wrote.
+    let length = i128::from(length(lanes));
+    let at = i128::from(ns.saturating_sub(lanes.from_ns)).clamp(0, length);
     LEFT + (at * room / length) as i32
+}
+
+fn length(lanes: &Lanes) -> i64 {
+    lanes.to_ns.saturating_sub(lanes.from_ns).max(1)
 }
 
 fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
@@ -129,15 +134,14 @@ fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
 
 /// Marks at round instants.
 fn ticks(lanes: &Lanes) -> Vec<TickView> {
-    let length = (lanes.to_ns - lanes.from_ns).max(1);
+    let length = length(lanes);
     let powers = (0..18).map(|power| 10_i64.pow(power));
     let mut steps = powers.flat_map(|power| [1, 2, 5].map(|digit| digit * power));
     let step = steps.find(|step| length / step <= TICKS).unwrap_or(i64::MAX / 2);
     let first = lanes.from_ns.div_euclid(step) + 1;
     let last = lanes.to_ns.div_euclid(step);
-    (first..=last)
-        .map(|at| TickView { x: x(lanes, at * step), label: instant(at * step) })
-        .collect()
+    let marks = (first..=last).map(|at| at.saturating_mul(step));
+    marks.map(|at| TickView { x: x(lanes, at), label: instant(at) }).collect()
 }
 
 fn instant(ns: i64) -> String {
@@ -164,5 +168,15 @@ mod tests {
         assert!(drawn.contains("left &amp; right") && !drawn.contains("<b>"), "{drawn}");
         assert_eq!(drawn.matches("<title>").count(), 2, "{drawn}");
         assert!(drawn.contains(">2 µs<") && drawn.contains(">4 µs<"), "{drawn}");
+    }
+
+    #[test]
+    fn times_of_any_size_are_drawn() {
+        let mark = LaneMark { begin_ns: i64::MIN, end_ns: i64::MAX, label: "all".to_owned() };
+        let lanes = vec![TimeLane { name: "one".to_owned(), marks: vec![mark] }];
+        for [from_ns, to_ns] in [[i64::MIN, i64::MAX], [i64::MAX, i64::MIN], [i64::MAX; 2]] {
+            let lanes = Lanes { title: "t".to_owned(), from_ns, to_ns, lanes: lanes.clone() };
+            assert!(svg(&lanes).contains("all"));
+        }
     }
 }

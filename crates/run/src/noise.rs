@@ -9,6 +9,7 @@
 
 use crate::netns::{KernelNetwork, ipv4_of};
 use onbeat::clock::{EmulatedClock, MonoTime, pause};
+use onbeat::interface::set_option;
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, Noise, NoiseId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
@@ -36,7 +37,9 @@ const OVERDUE: Span = Span::from_ms(10);
 const DRAIN: Span = Span::from_s(1);
 
 /// The ports that sources send to on interfaces: the first, and how many.
-const PORTS: [u16; 2] = [50_000, 10_000];
+const PORTS: [u16; 2] = [20_000, 10_000];
+/// asm-generic/socket.h.
+const SO_BINDTOIFINDEX: i32 = 62;
 /// By how much a datagram's headers are longer over IPv6.
 const IPV6_LONGER: usize = 20;
 
@@ -201,6 +204,10 @@ fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<No
             let sender = to.filter(|_| noise.from == host).map(|_| sends(on(any, 0)));
             let receiver = to.filter(|_| noise.to == host).map(|_| nobody(on(any, port)));
             let (sender, receiver) = (sender.transpose()?, receiver.transpose()?);
+            // What comes by another interface is no noise.
+            for socket in sender.iter().chain(&receiver) {
+                set_option(socket, libc::SOL_SOCKET, SO_BINDTOIFINDEX, &(interface as i32))?;
+            }
             Ok(NoiseEnds { sender, to, receiver, shorter: IPV6_LONGER })
         }
     }

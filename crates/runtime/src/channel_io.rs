@@ -213,7 +213,7 @@ pub struct TransmitStamp {
 pub enum TransmitPoint {
     /// Before the interface's queueing discipline.
     Queue,
-    /// At the interface: by its own stamp, or else when its driver took the frame.
+    /// At the interface, whose driver took the frame.
     Interface,
 }
 

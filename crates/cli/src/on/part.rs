@@ -253,7 +253,7 @@ impl Member {
             sent_stamps: order.stamps,
             ..InterfaceOptions::default()
         };
-        let noise = order.noise.iter();
+        let noise = order.noise.iter().filter(|(_, at)| at.is_unicast_link_local());
         let noise = noise.map(|(host, at)| Ok((chosen::host_named(&system, host)?, *at)));
         let network = NetworkKind::Interface {
             host: chosen::host_named(&system, host)?,
@@ -262,6 +262,7 @@ impl Member {
             options,
             epoch_ns: order.epoch_ns,
             clock_offset: Span::from_ns(order.clock_offset_ns),
+            clock_spread: Span::from_ns(order.clock_spread_ns),
             noise: noise.collect::<anyhow::Result<_>>()?,
         };
         let options = RunOptions {

@@ -59,6 +59,8 @@ pub(super) struct RunOrder {
     pub(super) epoch_ns: i64,
     /// By how much that clock is ahead of the machine's CLOCK_TAI.
     pub(super) clock_offset_ns: i64,
+    /// By how much these differ among the machines at most.
+    pub(super) clock_spread_ns: i64,
     /// The addresses of hosts that noise is sent between.
     pub(super) noise: BTreeMap<String, Ipv6Addr>,
 }

@@ -114,8 +114,16 @@ fn stand_in(machines: &[HostMachine], arguments: &RunArguments) -> anyhow::Resul
         .find(|machine| machine.transport == onbeat_model::system::TransportKind::Xdp);
     chosen::stamped(xdp.unwrap_or(first).transport, arguments);
     let (host, name, transport) = (*host, interface.clone(), *transport);
-    let (epoch_ns, clock_offset, noise) = (0, Span::ZERO, BTreeMap::new());
-    Ok(NetworkKind::Interface { host, name, transport, options, epoch_ns, clock_offset, noise })
+    Ok(NetworkKind::Interface {
+        host,
+        name,
+        transport,
+        options,
+        epoch_ns: 0,
+        clock_offset: Span::ZERO,
+        clock_spread: Span::ZERO,
+        noise: BTreeMap::new(),
+    })
 }
 
 /// The machines of a run, and what they have recorded.
@@ -264,7 +272,7 @@ impl Several<'_> {
             let (at, event) = self.fleet.expect(SET_UP, &of)?;
             if let Event::Told(Told::Checked { clock_error_ns, clock, blocks, address }, _) = event
             {
-                self.addresses[at] = address;
+                self.addresses[at] = address.filter(Ipv6Addr::is_unicast_link_local);
                 if !blocks.is_empty() {
                     let host = &system.node(self.machines.list[at].host).name;
                     terminal::say(format_args!(
@@ -353,6 +361,8 @@ impl Several<'_> {
         let ahead = self.ahead.iter().flatten().map(|ahead| ahead.most).max().unwrap_or(0);
         let epoch_ns = start.saturating_add(ahead);
         let noise = self.noise(wanted);
+        let offsets = || self.machines.list.iter().map(|machine| machine.clock_offset.as_ns());
+        let spread = offsets().max().unwrap_or(0) - offsets().min().unwrap_or(0);
         let order = |machine: &HostMachine| RunOrder {
             scenario: wanted.scenario.clone(),
             duration_ns: settings.duration.as_ns(),
@@ -364,6 +374,7 @@ impl Several<'_> {
             break_ns: arguments.break_us.map(Span::as_ns),
             epoch_ns,
             clock_offset_ns: machine.clock_offset.as_ns(),
+            clock_spread_ns: spread,
             noise: noise.clone(),
         };
         for (at, machine) in self.machines.list.iter().enumerate() {

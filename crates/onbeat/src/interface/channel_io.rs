@@ -455,11 +455,13 @@ impl ChannelIo for InterfaceIo {
 
     #[inline]
     fn transmitted(&mut self, last: u64) -> Option<TransmitStamp> {
+        // A forked child takes nothing that is its parent's.
+        let clock = self.base.clock().ok()?;
         loop {
             let note = self.wire.sent_stamp()?;
-            if let Some(sequence) = self.numbering.sequence(&note, last) {
-                let at = self.base.clock().ok()?.at_stamp(note.at)?.local;
-                return Some(TransmitStamp { sequence, point: note.point, at });
+            let sequence = self.numbering.sequence(&note, last);
+            if let Some((sequence, at)) = sequence.zip(clock.at_stamp(note.at)) {
+                return Some(TransmitStamp { sequence, point: note.point, at: at.local });
             }
         }
     }

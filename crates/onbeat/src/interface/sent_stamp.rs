@@ -35,16 +35,25 @@ pub(super) fn note_both_ways(socket: &OwnedFd) -> io::Result<()> {
     option::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &wanted)
 }
 
-/// Lets the kernel note when frames get into its queues, and when they leave.
+/// Lets the kernel note when frames get into its queues, and when their drivers take them. Hardware
+/// is not asked: it would replace the kernel's note by one of its own clock, and has few places for
+/// stamps, which ptp4l needs.
 pub(super) fn note_departures(socket: &OwnedFd) -> io::Result<()> {
     let wanted = libc::SOF_TIMESTAMPING_TX_SCHED
         | libc::SOF_TIMESTAMPING_TX_SOFTWARE
-        | libc::SOF_TIMESTAMPING_TX_HARDWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
-        | libc::SOF_TIMESTAMPING_RAW_HARDWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     option::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &wanted)
+}
+
+/// Takes the next note of a frame from the queue, if there is one. Real-time: a system call each.
+pub(super) fn next(socket: &OwnedFd) -> Option<SentStamp> {
+    loop {
+        if let Some(note) = take(socket).ok()?? {
+            return Some(note);
+        }
+    }
 }
 
 /// Takes a note from the queue. `Some(None)`: one that is about something else.

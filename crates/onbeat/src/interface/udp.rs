@@ -183,7 +183,7 @@ impl UdpSocket {
     /// Takes what the kernel noted of a datagram that was sent, if it was asked for.
     #[inline]
     pub(super) fn sent_stamp(&self) -> Option<SentStamp> {
-        if self.notes { sent_stamp::take(&self.socket).ok()?? } else { None }
+        if self.notes { sent_stamp::next(&self.socket) } else { None }
     }
 
     /// What the kernel has dropped, if it counts that.

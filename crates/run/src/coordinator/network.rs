@@ -48,6 +48,8 @@ pub enum NetworkKind {
         epoch_ns: i64,
         /// By how much the host's clock is ahead of CLOCK_TAI, to try clocks that are apart.
         clock_offset: Span,
+        /// By how much such offsets of the hosts differ at most.
+        clock_spread: Span,
         /// The addresses of the hosts between which noise is sent; without them there is none.
         noise: BTreeMap<NodeId, Ipv6Addr>,
     },
@@ -136,6 +138,14 @@ impl Carrier {
     /// Whether hosts have the clocks of the description, and not the machine's network clock.
     pub(super) fn describes_clocks(&self) -> bool {
         !matches!(self.kind, NetworkKind::Interface { .. })
+    }
+
+    /// By how much hosts' clocks are apart on purpose.
+    pub(super) fn clock_spread(&self) -> Span {
+        match self.kind {
+            NetworkKind::Interface { clock_spread, .. } => clock_spread,
+            NetworkKind::Emulated | NetworkKind::Namespaces { .. } => Span::ZERO,
+        }
     }
 
     /// The network's time at the run's zero.

@@ -349,7 +349,7 @@ impl<'a> Session<'a> {
     fn clock_error(&self, channel: &Channel) -> Span {
         if !self.carrier.describes_clocks() {
             // Synchronised ones may be as wrong as that, each.
-            return InterfaceSettings::default().clock_error * 2;
+            return InterfaceSettings::default().clock_error * 2 + self.carrier.clock_spread();
         }
         // Clocks that gPTP keeps in the run may come apart when something fails; by no more, as
         // oscillators are within 100 ppm and servos within 500.
