@@ -416,9 +416,10 @@ fn when_machines_act_is_known_as_exactly_as_is_said_though_their_clocks_are_apar
         let mut own: Vec<_> = a.iter().filter_map(|(n, at)| Some(b.get(n)? - at)).collect();
         own.sort_unstable();
         assert!(own.len() > 20, "{said}");
-        // If B's clock is ahead, it continues sooner by as much.
+        // If B's clock is ahead, it continues sooner by as much. If it is behind, messages come
+        // from its future, and it takes them as captured when they come.
         let median = own[own.len() / 2];
-        assert!((median + planted).abs() < 1_000_000, "{planted}: {own:?}");
+        assert!((median + planted.max(0)).abs() < 1_000_000, "{planted}: {own:?}");
         let listener = &channel(&results, "c")["listeners"][0];
         let offset = &listener["wakeup_offset"];
         let uncertainty = number(offset, "uncertainty_ns");

@@ -138,7 +138,7 @@ fn ticks(lanes: &Lanes) -> Vec<TickView> {
     let powers = (0..18).map(|power| 10_i64.pow(power));
     let mut steps = powers.flat_map(|power| [1, 2, 5].map(|digit| digit * power));
     let step = steps.find(|step| length / step <= TICKS).unwrap_or(i64::MAX / 2);
-    let first = lanes.from_ns.div_euclid(step) + 1;
+    let first = lanes.from_ns.div_euclid(step).saturating_add(1);
     let last = lanes.to_ns.div_euclid(step);
     let marks = (first..=last).map(|at| at.saturating_mul(step));
     marks.map(|at| TickView { x: x(lanes, at), label: instant(at) }).collect()
