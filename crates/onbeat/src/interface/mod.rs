@@ -85,9 +85,9 @@ pub struct InterfaceOptions {
     pub busy_poll: bool,
     /// Note when the hardware, or else the kernel, had each frame.
     pub timestamps: bool,
-    /// Have the kernel note when each frame gets into its queues, and when it leaves: another
-    /// record of the end has that. It costs each write two or three system calls before it is
-    /// captured. Not of AF_XDP, whose frames do not pass the kernel's queues.
+    /// Have the kernel note when each frame gets into its queues, and when it leaves: the talker's
+    /// records have both. Each write then makes two or three system calls before its message is
+    /// captured. Not with AF_XDP, whose frames do not pass the kernel's queues.
     pub sent_stamps: bool,
     /// Let the kernel launch frames at their time (SO_TXTIME).
     pub launch_time: bool,
