@@ -25,6 +25,7 @@ fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
         talker_address: None,
         interval: Span::from_ms(1),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::ZERO,
         epoch: 0,

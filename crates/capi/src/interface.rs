@@ -6,7 +6,7 @@ use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use library::context::Context;
 use library::interface::{InterfaceContext, InterfaceOptions, InterfaceSettings, TransportKind};
 use onbeat_model::integrity::Integrity;
-use onbeat_model::system::{Class, ReservationMode, rate_tolerance};
+use onbeat_model::system::{Class, ReservationMode, catch_up, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::talker::ChannelParameters;
@@ -242,6 +242,7 @@ pub(crate) unsafe fn declare(
             talker_address: None,
             interval,
             tolerance: rate_tolerance(interval, channel.burst),
+            catch_up: catch_up(class, interval, channel.burst),
             fixed_delay: or(channel.fixed_delay_ns, class.fixed_delay()),
             clock_error: Span::ZERO,
             epoch: 0,

@@ -38,14 +38,16 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     }
     let joined: Vec<_> =
         (0..).zip(&system.channels).map(|(id, _)| join::channel(log, ChannelId(id))).collect();
-    let reached = verdict::reached(system, plan, log);
+    let excuses = verdict::excuses(system, plan, log, &joined);
     let apart = parts::ClockOffsets::of(log, &joined);
     let premise = clocks::premise_of_run_broken(system, log)
         .or_else(|| reservations::premise_broken(system, log.reservations.as_ref()));
     let mut channels: Vec<_> = (0..)
         .map(ChannelId)
-        .zip(joined.iter().zip(&reached))
-        .map(|(id, (joined, reached))| channel(system, plan, (log, &apart), id, joined, *reached))
+        .zip(joined.iter().zip(&excuses))
+        .map(|(id, (joined, excuse))| {
+            channel(system, plan, (log, &apart), id, joined, excuse.as_ref())
+        })
         .collect();
     for channel in &mut channels {
         clocks::withhold(premise.as_deref(), &mut channel.verdict, &mut channel.verdict_reason);
@@ -53,7 +55,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     if let Some(observed) = &log.stations {
         stations::judge(system, plan, (log, observed), &mut channels);
     }
-    let mut chains = chains::all(system, plan, (log, &apart), &joined, &channels, &reached);
+    let mut chains = chains::all(system, plan, (log, &apart), &joined, &channels, &excuses);
     for (described, chain) in system.chains.iter().zip(&mut chains) {
         // A channel that is written to at another time than described is not judged, nor is this.
         let off_phase = described.channels.iter().find_map(|id| {
@@ -97,7 +99,7 @@ fn channel(
     (log, apart): (&RunLog, &parts::ClockOffsets),
     id: ChannelId,
     joined: &Joined,
-    is_reached: bool,
+    excuse: Option<&verdict::Excuse>,
 ) -> ChannelResult {
     let (described, planned) = (system.channel(id), plan.channel(id));
     let bounds = planned.bounds.iter().map(|b| Some(b.total().as_ns()));
@@ -112,18 +114,21 @@ fn channel(
     let sum = |of: fn(&ListenerResult) -> Option<u64>| {
         listeners.iter().filter_map(of).reduce(u64::saturating_add)
     };
-    let judgement =
-        verdict::channel(system, (described, planned), (log, apart), joined, is_reached);
+    let judgement = verdict::channel(system, (described, planned), (log, apart), joined, excuse);
     let verdict::Judgement { verdict, mut reason } = judgement;
     if let (Some(held @ 1..), Some(sent)) = (joined.held(), joined.sent()) {
         // What a promise counts from is the capture, so it says nothing of what was before that.
         reason += &format!("; {held} of {sent} writes were held by the declared rate");
+    }
+    if let Some(caught_up @ 1..) = joined.caught_up(described) {
+        reason += &format!("; {caught_up} caught up after one that was late");
     }
     ChannelResult {
         name: described.name.clone(),
         protected: planned.protected,
         sent: joined.sent(),
         held: joined.held(),
+        caught_up: joined.caught_up(described),
         received: sum(|l| l.received),
         lost: sum(|l| l.lost),
         overflowed: sum(|l| l.overflowed),

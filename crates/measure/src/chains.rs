@@ -7,21 +7,21 @@ use crate::join::{Joined, Message};
 use crate::parts::ClockOffsets;
 use crate::result::{ChainResult, ChannelResult, Verdict};
 use crate::statistics::Statistics;
-use crate::verdict::{Judgement, REACHED, stepped};
+use crate::verdict::{Excuse, Judgement, stepped};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Chain, NodeId, System, TimeMode};
 use onbeat_model::time::{Span, SyncedTime};
 
-/// The results of all chains. `joined`, `channels` and whether a step of a clock may have reached
-/// each are in the order of the description.
+/// The results of all chains. `joined`, `channels` and why what would break each is not judged are
+/// in the order of the description.
 pub(crate) fn all(
     system: &System,
     plan: &Plan,
     (log, clocks): (&RunLog, &ClockOffsets),
     joined: &[Joined],
     channels: &[ChannelResult],
-    reached: &[bool],
+    excuses: &[Option<Excuse>],
 ) -> Vec<ChainResult> {
     let of_chain = |(chain, bound): (&Chain, &Option<Span>)| {
         let members: Vec<_> = chain.channels.iter().map(|id| &channels[id.index()]).collect();
@@ -30,8 +30,8 @@ pub(crate) fn all(
         let mut judgement = match bound.and_then(|_| stepped()) {
             Some(reason) => Judgement::new(Verdict::NotJudged, reason),
             None => {
-                let is_reached = chain.channels.iter().any(|id| reached[id.index()]);
-                evaluate(log, (chain, *bound), &members, &latencies, is_reached)
+                let excuse = chain.channels.iter().find_map(|id| excuses[id.index()].as_ref());
+                evaluate(log, (chain, *bound), &members, &latencies, excuse)
             }
         };
         if judgement.verdict == Verdict::Kept
@@ -113,7 +113,7 @@ fn evaluate(
     (chain, bound): (&Chain, Option<Span>),
     members: &[&ChannelResult],
     latencies: &[i64],
-    is_reached: bool,
+    excuse: Option<&Excuse>,
 ) -> Judgement {
     let Some(bound) = bound else {
         let missed = latencies.iter().filter(|ns| **ns > chain.deadline.as_ns()).count();
@@ -137,12 +137,12 @@ fn evaluate(
         let limit = chain.deadline.min(bound);
         let name = if limit == bound { "bound" } else { "deadline" };
         let reason = format!("the slowest took {slowest}, more than the {name} of {limit}");
-        return match log.time {
-            TimeMode::Virtual if is_reached => {
-                Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}"))
+        return match (log.time, excuse) {
+            (TimeMode::Virtual, Some(excuse)) => {
+                Judgement::new(Verdict::NotJudged, format!("{reason}, {excuse}"))
             }
-            TimeMode::Virtual => Judgement::new(Verdict::Broken, reason),
-            TimeMode::Real => Judgement::new(
+            (TimeMode::Virtual, None) => Judgement::new(Verdict::Broken, reason),
+            (TimeMode::Real, _) => Judgement::new(
                 Verdict::NotJudged,
                 format!("{reason}, but no channel broke its promise: the machine was slow"),
             ),

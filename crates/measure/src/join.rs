@@ -6,8 +6,8 @@ use crate::tcp;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Carrier, EndpointLog, Record, Role, RunLog, flag};
-use onbeat_model::system::{ChannelId, System};
-use onbeat_model::time::{NetTime, SyncedTime};
+use onbeat_model::system::{Channel, ChannelId, System, due_after};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All ends of one channel in one run.
@@ -132,6 +132,34 @@ impl Message<'_> {
 }
 
 impl<'a> Joined<'a> {
+    /// How many messages came sooner than the declared rate alone allows, after one that was late;
+    /// `None` if the talker did not record all.
+    pub fn caught_up(&self, channel: &Channel) -> Option<u64> {
+        let (interval, tolerance) = (channel.interval, channel.tolerance());
+        // When the next one is due by the declared rate, and when by the talker.
+        let (mut rate, mut due, mut last) = (None, None, None);
+        let mut count = 0;
+        for capture in self.talker.records.iter().filter_map(|record| record.capture) {
+            if last.is_some_and(|last| capture < last) {
+                // The clock was set back.
+                (rate, due) = (None, None);
+            }
+            last = Some(capture);
+            let is_before =
+                |due: Option<SyncedTime>| due.is_some_and(|due| capture < due - tolerance);
+            if is_before(due) {
+                // No talker writes that: it is none that was late.
+                continue;
+            }
+            let is_early = is_before(rate);
+            count += u64::from(is_early);
+            // The next one counts from one that caught up.
+            rate = Some(due_after(rate.filter(|_| !is_early), capture, interval, Span::ZERO));
+            due = Some(due_after(due, capture, interval, channel.catch_up()));
+        }
+        (self.talker_known && self.talker.unrecorded == 0).then_some(count)
+    }
+
     /// How many messages the declared rate held, if the talker recorded all.
     pub fn held(&self) -> Option<u64> {
         let held = self.talker.records.iter().filter(|record| record.flags & flag::HELD != 0);

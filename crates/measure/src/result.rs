@@ -210,6 +210,10 @@ pub struct ChannelResult {
     /// that is not known.
     #[serde(default)]
     pub held: Option<u64>,
+    /// Of these, those that came sooner than the declared rate alone allows, after one that was
+    /// late: bounds count none of them. Null where `held` is.
+    #[serde(default)]
+    pub caught_up: Option<u64>,
     /// Messages that listeners received, each counted once per listener; null, as are the next
     /// four, where of no listener it is known what it did.
     pub received: Option<u64>,

@@ -14,7 +14,9 @@
 //! one; else nothing is judged.
 //! A channel of which one side ran on another machine cannot be judged, nor one of which an end's
 //! clock has stepped, because a fault let it: its latencies are by these clocks. Of other channels
-//! that such a step may have reached what would be broken is not judged.
+//! that such a step may have reached what would be broken is not judged. Nor is a latency above the
+//! bound where a talker that was late has caught up, which bounds do not count, and may have kept
+//! the channel's messages waiting.
 
 use crate::join::{Joined, Message};
 use crate::parts::ClockOffsets;
@@ -24,6 +26,7 @@ use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::record::{Carrier, Ending, RunLog};
 use onbeat_model::system::{Channel, ChannelId, System, TimeMode};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
+use std::fmt;
 
 /// A verdict and its reason, for a person.
 pub(crate) struct Judgement {
@@ -55,7 +58,7 @@ pub(crate) fn channel(
     (described, plan): (&Channel, &ChannelPlan),
     (log, clocks): (&RunLog, &ClockOffsets),
     joined: &Joined,
-    is_reached: bool,
+    excuse: Option<&Excuse>,
 ) -> Judgement {
     if !plan.protected {
         let nothing = "it has no reservation: nothing was promised";
@@ -73,14 +76,16 @@ pub(crate) fn channel(
     if let Some(reason) = stepped(system, joined).or_else(off_phase) {
         return Judgement::new(Verdict::NotJudged, reason);
     }
-    let broken = |reason: String| match is_reached {
-        true => Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}")),
-        false => Judgement::new(Verdict::Broken, reason),
+    let broken = |reason: String| match excuse {
+        Some(Excuse::Step) => Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}")),
+        _ => Judgement::new(Verdict::Broken, reason),
     };
     let excess = excess(system, plan, (log, clocks), joined);
-    if excess.unexplained > 0 {
-        return broken(excess.describe());
-    }
+    let late = match excuse {
+        Some(Excuse::CaughtUp(why)) if excess.unexplained > 0 => Some(why),
+        _ if excess.unexplained > 0 => return broken(excess.describe()),
+        _ => None,
+    };
     if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
         return Judgement::new(Verdict::NotJudged, reason);
     }
@@ -95,6 +100,9 @@ pub(crate) fn channel(
         let were = messages_were(overflowed);
         let reason = format!("{were} lost in the queue of a reader that came too late for them");
         return Judgement::new(Verdict::NotJudged, reason);
+    }
+    if let Some(why) = late {
+        return Judgement::new(Verdict::NotJudged, format!("{}, {why}", excess.describe()));
     }
     if excess.count > 0 {
         return Judgement::new(Verdict::NotJudged, excess.blame(log));
@@ -140,14 +148,49 @@ pub(crate) fn stepped(system: &System, joined: &Joined) -> Option<String> {
     Some(format!("the clock of host {host} stepped, as the description says"))
 }
 
-/// Whether a step of some clock may have reached each channel while the log was made.
-pub(crate) fn reached(system: &System, plan: &Plan, log: &RunLog) -> Vec<bool> {
+/// Why what would break a promise is not judged.
+pub(crate) enum Excuse {
+    /// A step of some clock may have reached it while the log was made.
+    Step,
+    /// So may a talker that caught up, which makes latencies longer.
+    CaughtUp(String),
+}
+
+impl fmt::Display for Excuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Step => REACHED,
+            Self::CaughtUp(why) => why,
+        })
+    }
+}
+
+/// The excuse of each channel, if it has one.
+pub(crate) fn excuses(
+    system: &System,
+    plan: &Plan,
+    log: &RunLog,
+    joined: &[Joined],
+) -> Vec<Option<Excuse>> {
     let reach = Reach::of(system, plan);
     let records = log.ends.iter().flat_map(|end| &end.records);
     let is_after = |at: Option<NetTime>| at.is_none_or(|at| at >= reach.first);
     let any = records.map(|record| record.network).any(is_after);
-    let ids = (0..system.channels.len() as u32).map(ChannelId);
-    ids.map(|id| any && reach.first < NetTime::MAX && reach.channel(id)).collect()
+    let ids = || (0..system.channels.len() as u32).map(ChannelId);
+    let caught_up = ids().filter(|id| joined[id.index()].caught_up(system.channel(*id)) > Some(0));
+    let caught_up: Vec<_> = caught_up.collect();
+    let late = Reach::of_talkers(system, plan, caught_up.clone());
+    let excuse = |id| {
+        if any && reach.first < NetTime::MAX && reach.channel(id) {
+            return Some(Excuse::Step);
+        }
+        let own = caught_up.iter().find(|late| **late == id).or(caught_up.first())?;
+        let name = &system.channel(*own).name;
+        let why =
+            format!("but the talker of {name} was late and caught up, which bounds do not count");
+        late.channel(id).then_some(Excuse::CaughtUp(why))
+    };
+    ids().map(excuse).collect()
 }
 
 /// Which side of a channel is known, if it is not both.

@@ -141,6 +141,12 @@ pub struct NetworkChannel {
     /// By how much a message may come before its interval is over
     /// ([`crate::system::rate_tolerance`]).
     pub tolerance: Span,
+    /// By how much less than an interval may be between a message that came late and the next one
+    /// ([`crate::system::catch_up`]); what is held is then held until it is due.
+    pub catch_up: Span,
+    /// By how much messages come before their intervals are over, as others count on: `tolerance`
+    /// if bounds suppose that no talker is late and catches up, else `catch_up` more.
+    pub early: Span,
     /// How many messages wait for a reader at most; one that finds no room is lost.
     pub capacity: u32,
 }

@@ -24,6 +24,7 @@ pub(crate) fn channel_parameters(system: &System, channel: &Channel) -> ChannelP
         talker_address: None,
         interval: channel.interval,
         tolerance: channel.tolerance(),
+        catch_up: channel.catch_up(),
         fixed_delay: channel.fixed_delay,
         clock_error: Span::ZERO,
         epoch: 0,

@@ -39,6 +39,7 @@ fn costs(integrity: Integrity, octets: u32) -> [i64; 2] {
         talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::ZERO,
         epoch: 0,

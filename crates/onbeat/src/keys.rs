@@ -334,6 +334,7 @@ mod tests {
             talker_address: None,
             interval: onbeat_model::time::Span::from_ms(1),
             tolerance: Default::default(),
+            catch_up: Default::default(),
             fixed_delay: Default::default(),
             clock_error: Default::default(),
             epoch: 0,

@@ -90,6 +90,7 @@ fn channel(stream: u64) -> ChannelParameters {
         talker_address: None,
         interval: Span::from_us(100),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
         fixed_delay: LONG,
         clock_error: Span::ZERO,
         epoch: 0,

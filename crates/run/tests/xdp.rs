@@ -116,6 +116,7 @@ fn channel(stream: u64) -> ChannelParameters {
         talker_address: None,
         interval: Span::from_us(10),
         tolerance: Span::from_us(10) * MESSAGES as i64,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::ZERO,
         epoch: 0,

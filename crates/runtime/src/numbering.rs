@@ -84,6 +84,8 @@ const STEADY: u64 = 1_024;
 pub(crate) struct Numbering {
     interval: Span,
     tolerance: Span,
+    /// By how much messages may come before their time, after a late one too.
+    early: Span,
     silence: Span,
     joins: bool,
     last: Option<(Numbered, u64)>,
@@ -97,12 +99,13 @@ pub(crate) struct Numbering {
 
 impl Numbering {
     pub(crate) fn new(parameters: &ChannelParameters, joins: bool) -> Self {
-        let ChannelParameters { interval, tolerance, fixed_delay, .. } = *parameters;
+        let ChannelParameters { interval, tolerance, catch_up, fixed_delay, .. } = *parameters;
         let silence = interval * SILENCE + tolerance + fixed_delay;
         let interval = interval.max(Span::from_ns(1));
         let former = [None; FORMER];
         let sign = [SyncedTime::ZERO; 2];
-        Self { interval, tolerance, silence, joins, last: None, sign, former, oldest: 0 }
+        let early = tolerance + catch_up;
+        Self { interval, tolerance, early, silence, joins, last: None, sign, former, oldest: 0 }
     }
 
     /// When the last message was captured.
@@ -183,7 +186,7 @@ impl Numbering {
 
     /// The most messages that the declared rate allows in `elapsed` after one.
     fn most(&self, elapsed: Span) -> u64 {
-        let allowed = (elapsed + self.tolerance).as_ns().max(0) / self.interval.as_ns();
+        let allowed = (elapsed + self.early).as_ns().max(0) / self.interval.as_ns();
         allowed.unsigned_abs() + 1
     }
 

@@ -4,6 +4,7 @@ use crate::integrity::{Epoch, Seal, Stamp, StreamKeys};
 use crate::launch::LaunchTimes;
 use crate::wire::{Header, MAX_FRAME, MIN_FRAME, R_TAG, STREAM_HEADER, TAGGED};
 use onbeat_model::integrity::Integrity;
+use onbeat_model::system::due_after;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 
@@ -36,6 +37,9 @@ pub struct ChannelParameters {
     pub launch: Option<LaunchTimes>,
     /// By how much a message may come before its interval is over.
     pub tolerance: Span,
+    /// By how much less than an interval may be between a message that came late and the next one
+    /// ([`onbeat_model::system::Channel::catch_up`]).
+    pub catch_up: Span,
     /// Capture to wake-up.
     pub fixed_delay: Span,
     /// By how much the talker's clock may be ahead of a reader's while both are certain.
@@ -91,7 +95,7 @@ pub struct Talker {
     parameters: ChannelParameters,
     /// When the next message would be due if all came at the declared rate; `None` before the
     /// first. This is the theoretical arrival time of the generic cell rate algorithm (ITU-T
-    /// I.371), so that a program that wakes late once need not write late for ever after.
+    /// I.371). Where messages may catch up, it stays in phase with the first one.
     due: Option<SyncedTime>,
     /// The capture time of the last message.
     last: Option<SyncedTime>,
@@ -193,12 +197,11 @@ impl Talker {
         }
         self.now = Some(now);
         let at = at.max(now);
-        let due = self.due.unwrap_or(at);
-        let allowed = due - self.parameters.tolerance;
-        if at < allowed {
-            return Err(RateExceeded { until: allowed });
+        if let Some(until) = self.held_until(at) {
+            return Err(RateExceeded { until });
         }
-        self.due = Some(due.max(at) + self.parameters.interval);
+        let ChannelParameters { interval, catch_up, .. } = self.parameters;
+        self.due = Some(due_after(self.due, at, interval, catch_up));
         let capture = self.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
         let captured = self.parameters.epoch.wrapping_add(capture.as_ns());
         let header = Header {
@@ -235,8 +238,15 @@ impl Talker {
     /// Until when the declared rate allows no message, if it allows none at `now`.
     pub fn blocked_until(&self, now: SyncedTime) -> Option<SyncedTime> {
         let is_set_back = self.now.is_some_and(|before| now < before - SAME_INSTANT);
-        let allowed = self.due? - self.parameters.tolerance;
-        Some(allowed).filter(|allowed| now < *allowed && !is_set_back)
+        self.held_until(now).filter(|_| !is_set_back)
+    }
+
+    /// Until when a message at `at` is held, if the declared rate does not allow it then: in phase
+    /// where messages may catch up.
+    fn held_until(&self, at: SyncedTime) -> Option<SyncedTime> {
+        let ChannelParameters { tolerance, catch_up, .. } = self.parameters;
+        let due = self.due.filter(|due| at < *due - tolerance)?;
+        Some(if catch_up > Span::ZERO { due } else { due - tolerance })
     }
 
     /// Lets the next message say this of a meeting ([`crate::meeting::Word`]).
@@ -299,6 +309,7 @@ pub(crate) mod tests {
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
+            catch_up: Span::ZERO,
             fixed_delay: Span::from_ms(2),
             clock_error: Span::from_us(50),
             epoch: 0xffff_0000,
@@ -361,13 +372,64 @@ pub(crate) mod tests {
         assert_eq!(talker.write(at(5_000), &[0; 8], false), Err(RateExceeded { until }));
     }
 
+    /// A program that sleeps to its periods and stalls once: its period's number and the capture of
+    /// each of its messages, of which the one of period 3 is written late.
+    fn stalled(late_ns: i64, catch_up: Span) -> Vec<i64> {
+        let mut talker = Talker::new(ChannelParameters { catch_up, ..parameters() });
+        let mut now = SyncedTime::ZERO;
+        let captures = (0..12).map(|k| {
+            let late = if k == 3 { late_ns } else { 0 };
+            now = now.max(SyncedTime::from_ns(k * 20_000_000)) + Span::from_ns(late);
+            while let Err(held) = talker.write(now, &[0; 8], false) {
+                now = held.until;
+            }
+            now.as_ns()
+        });
+        captures.collect()
+    }
+
+    #[test]
+    fn a_talker_that_stalled_is_back_in_phase_within_two_periods() {
+        let (period, interval) = (20_000_000, Span::from_ms(20));
+        for late in (0..200_000_000).step_by(1_234_567) {
+            let captures = stalled(late, interval);
+            assert_eq!(captures[3], 3 * period + late);
+            for (k, capture) in captures.iter().enumerate() {
+                let is_back = *capture >= captures[3] + 2 * period;
+                assert!(!is_back || capture % period == 0, "{late}: {k} at {capture}");
+            }
+            if late <= period {
+                assert_eq!(captures[5..], [5, 6, 7, 8, 9, 10, 11].map(|k| k * period), "{late}");
+            }
+        }
+        let whole = stalled(3 * period, interval).iter().map(|at| at / period).collect::<Vec<_>>();
+        assert_eq!(whole, [0, 1, 2, 6, 6, 7, 8, 9, 10, 11, 12, 13], "one of three is made up for");
+        assert_eq!(stalled(900_000, Span::ZERO)[11], 11 * period + 900_000 - 125_000);
+    }
+
+    #[test]
+    fn nothing_catches_up_that_was_not_late() {
+        let catch_up = Span::from_ms(20);
+        let mut talker = Talker::new(ChannelParameters { catch_up, ..parameters() });
+        let mut now = SyncedTime::from_ns(7);
+        for k in 0..10 {
+            while let Err(held) = talker.write(now, &[0; 8], false) {
+                now = held.until;
+            }
+            assert_eq!(now.as_ns(), 7 + k * 20_000_000);
+        }
+    }
+
     proptest! {
         /// The arrival curve that the plan's bounds rest on.
         #[test]
         fn no_window_holds_more_messages_than_the_interval_and_the_tolerance_allow(
             steps in proptest::collection::vec(0i64..30_000_000, 2..60),
+            catch_up in proptest::sample::select(vec![0, 20_000_000]),
         ) {
-            let mut talker = Talker::new(parameters());
+            let parameters = parameters();
+            let catch_up = Span::from_ns(catch_up);
+            let mut talker = Talker::new(ChannelParameters { catch_up, ..parameters });
             let mut at = SyncedTime::ZERO;
             let mut sent = Vec::new();
             for step in steps {
@@ -378,7 +440,8 @@ pub(crate) mod tests {
             }
             for i in 0..sent.len() {
                 for j in i + 1..sent.len() {
-                    let least = (j - i) as i64 * 20_000_000 - 125_000;
+                    let early = (parameters.tolerance + catch_up).as_ns();
+                    let least = (j - i) as i64 * 20_000_000 - early;
                     prop_assert!(sent[j] - sent[i] >= least);
                 }
             }

@@ -31,6 +31,7 @@ fn parameters(integrity: Integrity) -> ChannelParameters {
         talker_address: None,
         interval: INTERVAL,
         tolerance: Span::from_us(125),
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::from_us(50),
         epoch: 1_700_000_000_000_000_000,

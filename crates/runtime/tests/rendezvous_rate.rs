@@ -103,6 +103,7 @@ fn channel(stream: u64) -> ChannelParameters {
         talker_address: None,
         interval: Span::from_us(2_500),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_us(2_000),
         clock_error: Span::ZERO,
         epoch: 0,

@@ -30,6 +30,7 @@ fn context(period_ns: i64) -> Context {
         talker_address: None,
         interval,
         tolerance: rate_tolerance(interval, burst),
+        catch_up: Span::ZERO,
         fixed_delay: Class::A.fixed_delay(),
         clock_error: Span::ZERO,
         epoch: 0,

@@ -185,6 +185,8 @@ fn channel(
         fixed_delay: fixed.unwrap_or_default(),
         interval,
         tolerance,
+        catch_up: Span::ZERO,
+        early: tolerance,
         capacity,
     };
     add(channels, name, ChannelKind::Network(network), at);

@@ -338,6 +338,7 @@ impl<'a> Reader<'a> {
             launch: self.launch()?,
             interval: Span::from_ns(self.i64()?),
             tolerance: Span::from_ns(self.i64()?),
+            catch_up: Span::from_ns(self.i64()?),
             fixed_delay: Span::from_ns(self.i64()?),
             clock_error: Span::from_ns(self.i64()?),
             epoch: self.i64()?,
@@ -498,7 +499,7 @@ impl<'a> Reply<'a> {
                 to.put(&p.talker_address.unwrap_or_default().0);
                 let launch = p.launch.map_or([0; 2], |l| [l.at, l.lead].map(Span::as_ns));
                 to.u8(u8::from(p.launch.is_some())).i64(launch[0]).i64(launch[1]);
-                to.i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
+                to.i64(p.interval.as_ns()).i64(p.tolerance.as_ns()).i64(p.catch_up.as_ns());
                 to.i64(p.fixed_delay.as_ns()).i64(p.clock_error.as_ns()).i64(p.epoch);
                 match attachment {
                     None => to.u8(0).u8(0).u32(0),
@@ -627,6 +628,7 @@ mod tests {
             talker_address: Some(MacAddress([2, 0, 0, 0, 0, 9])),
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
+            catch_up: Span::ZERO,
             fixed_delay: Span::from_ms(2),
             clock_error: Span::from_us(5),
             epoch: -7,

@@ -348,6 +348,7 @@ fn context_on(name: &str, log: &Path) -> InterfaceContext {
         talker_address: None,
         interval: Span::from_us(1),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::ZERO,
         epoch: 0,

@@ -477,6 +477,7 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
         within("lead before its launch time", lead, Span::ZERO, most)?;
     }
     within("burst", parameters.tolerance, Span::ZERO, limits::DURATION)?;
+    within("catching up", parameters.catch_up, Span::ZERO, parameters.interval * 2)?;
     within("fixed delay", parameters.fixed_delay, Span::ZERO, limits::DURATION)
 }
 
@@ -565,6 +566,7 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
         launch: None,
         interval: channel.interval,
         tolerance: channel.tolerance(),
+        catch_up: channel.catch_up(),
         fixed_delay: channel.fixed_delay,
         clock_error: Span::ZERO,
         epoch: 0,

@@ -219,6 +219,7 @@ mod tests {
             talker_address: None,
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,
+            catch_up: Span::ZERO,
             fixed_delay: Span::from_ms(2),
             clock_error: Span::ZERO,
             epoch: 0,

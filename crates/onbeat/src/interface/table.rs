@@ -18,6 +18,9 @@
 //! Version 4 is of hosts whose stations carry the channels (Network Code). Behind the line of the
 //! reservation it has `backend network-code` and by how much stations may be late, in nanoseconds;
 //! and one more word for each channel: the buffer of the station's program that has its messages.
+//! Version 5 is version 3 and one more word for each channel: by how much less than an interval may
+//! be between a message that came late and the next one, in nanoseconds. In versions before, that
+//! is interval and tolerance; nothing for a channel with a launch time or a burst.
 //!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
@@ -39,14 +42,14 @@ use std::str::FromStr;
 /// The word that a table begins with, before its version.
 const FORMAT: &str = "onbeat-channels";
 /// The newest version that is read. Tables are of the oldest version that can say what they say.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Words of a line about a channel in version 1.
 const WORDS: usize = 10;
 /// In version 2: integrity and talker's address come behind them.
 const WORDS_2: usize = WORDS + 2;
 /// In version 3: whether it is replicated, and its launch time, come behind them.
 const WORDS_3: usize = WORDS_2 + 2;
-/// In version 4: its buffer comes behind them.
+/// In version 4 its buffer, in version 5 by how much it catches up comes behind them.
 const WORDS_4: usize = WORDS_3 + 1;
 const REPLICATED: &str = "r-tag";
 const NOT_REPLICATED: &str = "bare";
@@ -123,6 +126,11 @@ impl ChannelTable {
             let (name, role) = (channel.name.clone(), role(channel)?);
             let launch = launch_times(channel, planned).filter(|_| role == Role::Talker);
             let parameters = ChannelParameters { launch, ..parameters_of(channel) };
+            let catch_up = match role {
+                Role::Talker => parameters.catch_up,
+                Role::Listener => usual_catch_up(&parameters),
+            };
+            let parameters = ChannelParameters { catch_up, ..parameters };
             Some(TableEndpoint { name, role, parameters, buffer: None })
         });
         let ends: Vec<_> = ends.collect();
@@ -145,7 +153,9 @@ impl ChannelTable {
     ) -> Option<Self> {
         let end = |end: TableEndpoint| {
             let buffer = Some(buffer_of(&end.name)?);
-            Some(TableEndpoint { buffer, ..end })
+            // A message that comes late has missed its slot.
+            let parameters = ChannelParameters { catch_up: Span::ZERO, ..end.parameters };
+            Some(TableEndpoint { parameters, buffer, ..end })
         };
         let ends = self.ends.into_iter().map(end).collect::<Option<_>>()?;
         // Slots need no reservation.
@@ -162,6 +172,7 @@ impl fmt::Display for ChannelTable {
         let is_plain = self.ends.iter().all(|end| is_plain(&end.parameters));
         let version = match self.reservation {
             _ if self.slot_error.is_some() => 4,
+            _ if !self.ends.iter().all(|end| catches_up_as_usual(&end.parameters)) => 5,
             _ if !self.ends.iter().all(|end| is_of_version_2(&end.parameters)) => 3,
             ReservationMode::Plan if is_plain => 1,
             _ => 2,
@@ -171,7 +182,8 @@ impl fmt::Display for ChannelTable {
             1 => "",
             2 => "; integrity, talker's address",
             3 => "; integrity, talker's address, redundancy tag, launch time:lead",
-            _ => "; integrity, talker's address, redundancy tag, launch time:lead, buffer",
+            4 => "; integrity, talker's address, redundancy tag, launch time:lead, buffer",
+            _ => "; integrity, talker's address, redundancy tag, launch time:lead, catching up",
         };
         writeln!(
             f,
@@ -209,8 +221,10 @@ impl fmt::Display for ChannelTable {
                 });
                 write!(f, " {} {launch}", if p.replicated { REPLICATED } else { NOT_REPLICATED })?;
             }
-            if let Some(buffer) = buffer {
-                write!(f, " {}", buffer.0)?;
+            match buffer {
+                Some(buffer) => write!(f, " {}", buffer.0)?,
+                None if version > 4 => write!(f, " {}", p.catch_up.as_ns())?,
+                None => {}
             }
             writeln!(f)?;
         }
@@ -289,6 +303,17 @@ fn is_name(name: &str, most: usize) -> bool {
     (1..=most).contains(&name.len()) && name.bytes().all(may)
 }
 
+/// By how much messages catch up if a table does not say it.
+fn usual_catch_up(parameters: &ChannelParameters) -> Span {
+    let ChannelParameters { interval, tolerance, launch, .. } = *parameters;
+    let is_periodic = launch.is_none() && tolerance < interval;
+    if is_periodic { interval + tolerance } else { Span::ZERO }
+}
+
+fn catches_up_as_usual(parameters: &ChannelParameters) -> bool {
+    parameters.catch_up == usual_catch_up(parameters)
+}
+
 /// Reads the line that says who reserves.
 fn read_reservation(line: &str) -> Option<ReservationMode> {
     let mode = line.strip_prefix("reservation ")?;
@@ -359,9 +384,12 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         [tag, launch, ..] => (read_tag(tag)?, read_launch(launch)?),
         _ => (false, None),
     };
-    let buffer = match *newest {
-        [_, _, buffer] => Some(BufferId(number(buffer, "buffer")?)),
-        _ => None,
+    let (buffer, catch_up) = match *newest {
+        [_, _, buffer] if version == 4 => {
+            (Some(BufferId(number(buffer, "buffer")?)), Some(Span::ZERO))
+        }
+        [_, _, ns] => (None, Some(Span::from_ns(number(ns, "time to catch up")?))),
+        _ => (None, None),
     };
     let (integrity, talker_address) = read_integrity(more)?;
     let role = match end {
@@ -390,10 +418,13 @@ fn read_end(line: &str, version: u32) -> Result<TableEndpoint, String> {
         launch,
         interval: Span::from_ns(number(interval, "interval")?),
         tolerance: Span::from_ns(number(tolerance, "tolerance")?),
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ns(number(delay, "fixed delay")?),
         clock_error: Span::ZERO,
         epoch: 0,
     };
+    let catch_up = catch_up.unwrap_or_else(|| usual_catch_up(&parameters));
+    let parameters = ChannelParameters { catch_up, ..parameters };
     check(name, &parameters)?;
     Ok(TableEndpoint { name: name.to_owned(), role, parameters, buffer })
 }
@@ -436,7 +467,7 @@ end 2
         for text in ["", "[system]\nname = \"x\"\n", "onbeat-channels", "onbeat-channels one\n"] {
             assert_eq!(text.parse::<ChannelTable>(), Err(WrongTable::Other), "{text}");
         }
-        assert_eq!("onbeat-channels 5\n".parse::<ChannelTable>(), Err(WrongTable::Version(5)));
+        assert_eq!("onbeat-channels 6\n".parse::<ChannelTable>(), Err(WrongTable::Version(6)));
     }
 
     #[test]
@@ -517,6 +548,39 @@ end 2
             ("network-code 20000", "bridges", "line 6: expected `backend network-code `"),
             ("network-code 20000", "network-code -1", "line 6: expected `backend network-code `"),
             ("network-code 20000", "network-code 10000001", "line 6: expected `backend"),
+        ] {
+            let said = wrong(&text.replacen(from, to, 1));
+            assert!(said.contains(what), "{from} → {to}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_version_5_says_what_catches_up() {
+        let text = TABLE
+            .replace("channels 1", "channels 5")
+            .replace(
+                "fixed delay",
+                "fixed delay; integrity, talker's address, redundancy tag, \
+                 launch time:lead, catching up",
+            )
+            .replace("host plant\n", "host plant\nreservation plan\n")
+            .replace(" 2000000\n", " 2000000 none any bare any 20000000\n")
+            .replace(" 1471 1 0 0\n", " 1471 1 0 0 none any bare any 0\n");
+        let caught_up = |text: &str| -> Vec<Span> {
+            let table: ChannelTable = text.parse().expect("a table");
+            assert_eq!(table.to_string(), text);
+            table.ends.iter().map(|end| end.parameters.catch_up).collect()
+        };
+        assert_eq!(caught_up(&text), [Span::from_ms(20), Span::ZERO]);
+        // Those before mean what is usual; a burst has its own tolerance.
+        assert_eq!(caught_up(TABLE), [Span::from_us(20_125), Span::from_ns(1)]);
+        let burst = TABLE.replace(" 125000 ", " 20125000 ");
+        assert_eq!(caught_up(&burst), [Span::ZERO, Span::from_ns(1)]);
+        for (from, to, what) in [
+            (" 20000000\n", "\n", "line 6: 15 words"),
+            ("any 20000000\n", "any 40000001\n", "line 6: its catching up must be from"),
+            ("any 20000000\n", "any -1\n", "line 6: its catching up must be from"),
+            ("any 20000000\n", "any much\n", "line 6: the time to catch up `much`"),
         ] {
             let said = wrong(&text.replacen(from, to, 1));
             assert!(said.contains(what), "{from} → {to}: {said}");

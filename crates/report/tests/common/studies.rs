@@ -53,6 +53,8 @@ pub(crate) fn network(name: &str, latency: Interval) -> Channel {
         fixed_delay: ms(2),
         interval: ms(10),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
+        early: Span::ZERO,
         capacity: 16,
     };
     Channel { name: name.to_owned(), kind: ChannelKind::Network(network) }

@@ -333,6 +333,11 @@ impl<'a> Session<'a> {
                 false => launch_times(channel, self.plan.channel(id)),
             },
             epoch: self.carrier.epoch_ns(),
+            // A message that comes late has missed its slot.
+            catch_up: match self.options.stations.is_empty() {
+                true => channel.catch_up(),
+                false => Span::ZERO,
+            },
             // In an emulation the talker's host has another address than the real one.
             talker_address: match self.options.stations.is_empty() || self.carrier.is_emulated() {
                 true => channel.talker_address.map(|named| {

@@ -88,6 +88,7 @@ pub(crate) fn parameters(stream: u64, interval_us: i64) -> ChannelParameters {
         talker_address: None,
         interval: Span::from_us(interval_us),
         tolerance: Span::from_us(interval_us) * 1_000,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::ZERO,
         epoch: 0,

@@ -250,7 +250,7 @@ impl Tasks<'_> {
             ChannelKind::Network(network) => {
                 let varies = self.varies(activation.channel, network, reader).unwrap_or(UNBOUNDED);
                 let rate = paced(network).filter(|rate| *rate == activation.arrival);
-                let rate = rate.map(|_| ns(network.tolerance));
+                let rate = rate.map(|_| ns(network.early));
                 let is_written = self.sources[activation.channel]
                     .is_some_and(|s| s.arrival == activation.arrival);
                 let written = is_written.then(written);

@@ -569,8 +569,9 @@ impl<'a> Propagation<'a> {
 
     /// The longest from a message of the first channel to the one that is written for it, if each
     /// that is written is for another one. The rate that the first ones have kept then holds the
-    /// second ones back no longer than whichever comes to its write the latest. A wake-up that is
-    /// late by no more than the tolerance delays none after it.
+    /// second ones back no longer than whichever comes to its write the latest, and by how much the
+    /// first ones may come too early. A wake-up that is late by no more than the tolerance delays
+    /// none after it.
     fn spaced(&self, pair: &[usize], writes: &[usize], held: &[Samples]) -> Option<Span> {
         let network = |channel: usize| match &self.graph.channels[channel].kind {
             ChannelKind::Network(network) => Some(network),
@@ -579,7 +580,13 @@ impl<'a> Propagation<'a> {
         let (from, to) = network(pair[0]).zip(network(pair[1]))?;
         let task = self.rows[*writes.first()?].task;
         let late = self.graph.hosts[self.graph.tasks[task].host].wakeup.hi?;
-        if from.interval < to.interval || from.tolerance > to.tolerance || late > to.tolerance {
+        let (early, most_late) = match to.catch_up {
+            Span::ZERO if from.early > to.tolerance => return None,
+            Span::ZERO => (Span::ZERO, to.tolerance),
+            // What is held is held until it is due, so that no tolerance is left.
+            catch_up => (from.early, catch_up),
+        };
+        if from.interval < to.interval || late > most_late {
             return None;
         }
         let (mut most, mut last) = (Span::ZERO, None);
@@ -605,7 +612,7 @@ impl<'a> Propagation<'a> {
                 _ => return None,
             }
         }
-        Some(most + late)
+        Some(most + late + early)
     }
 
     /// What a host's tasks had read when one of them writes: nothing leads there, but they share

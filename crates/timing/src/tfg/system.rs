@@ -119,6 +119,9 @@ impl<'a> Merged<'a> {
                 fixed_delay: channel.fixed_delay,
                 interval: channel.interval,
                 tolerance: channel.tolerance(),
+                catch_up: channel.catch_up(),
+                // As those of the network, bounds of chains and tasks count none that catches up.
+                early: channel.tolerance(),
                 capacity: INBOX,
             };
             let kind = ChannelKind::Network(network);

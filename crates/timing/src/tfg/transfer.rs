@@ -4,7 +4,7 @@
 use super::buffer_space::BufferSpace;
 use super::fixpoint::{Fixpoint, Lost, Taken};
 use super::order::{Key, Order};
-use super::state::{Busy, Count, Holds, Late, State, least, plus, sum};
+use super::state::{Busy, Count, Holds, Late, NEVER, State, least, plus, sum};
 use super::statics::Endpoint;
 use onbeat_model::graph::{ChannelKind, Expression, Interval, NetworkChannel, NodeKind, PointKind};
 use onbeat_model::time::Span;
@@ -640,11 +640,7 @@ impl Fixpoint<'_> {
         let network = self.network(channel).cloned();
         let mut took = Interval::ZERO;
         if let Some(network) = &network {
-            let due = state.due[end];
-            let allowed = Interval {
-                lo: due.lo - network.tolerance,
-                hi: due.hi.map(|hi| hi - network.tolerance),
-            };
+            let allowed = allowed(network, &state, state.due[end]);
             after = self.sleep(&after, allowed, wakeup);
             took = slept(&state, allowed, wakeup);
         }
@@ -654,8 +650,8 @@ impl Fixpoint<'_> {
             return;
         };
         if let Some(network) = &network {
-            let due = captured.due[end].later(captured.now);
-            captured.due[end] = plus(due, Interval::exactly(network.interval));
+            let late = if wakeup.hi <= Some(network.catch_up) { state.now } else { captured.now };
+            captured.due[end] = due_after(network, captured.due[end], captured.now, late.hi);
         }
         let number = captured.counts[end];
         let room = self
@@ -908,6 +904,43 @@ fn sleeps(state: &State, period: Option<Span>, wakeup: Interval) -> Interval {
     let lo = shortest.filter(|s| *s > Span::ZERO).map_or(Span::ZERO, |s| s + wakeup.lo);
     let hi = wakeup.hi.map(|late| longest + late);
     Interval { lo, hi: if longest > Span::ZERO { hi } else { Some(Span::ZERO) } }
+}
+
+/// Until when a write waits, of which the message is due then: not if it is not too early.
+fn allowed(network: &NetworkChannel, state: &State, due: Interval) -> Interval {
+    let early =
+        Interval { lo: due.lo - network.tolerance, hi: due.hi.map(|hi| hi - network.tolerance) };
+    if network.catch_up == Span::ZERO {
+        return early;
+    }
+    let must = state.now.hi.is_some_and(|now| now < early.lo);
+    let may = early.hi.is_none_or(|hi| state.now.lo < hi);
+    Interval { lo: if must { due.lo } else { early.lo }, hi: if may { due.hi } else { early.hi } }
+}
+
+/// When the message is due after one that was due and captured then, and is late if it is so at
+/// `late`: that is when the task came to the write, if who wakes up there is late by so little
+/// that this delays no message.
+fn due_after(
+    network: &NetworkChannel,
+    due: Interval,
+    captured: Interval,
+    late: Option<Span>,
+) -> Interval {
+    let NetworkChannel { interval, catch_up, .. } = *network;
+    let next = |due| plus(due, Interval::exactly(interval));
+    if catch_up == Span::ZERO || due == Interval::exactly(NEVER) {
+        return next(due.later(captured));
+    }
+    let may_be_first = due.lo == NEVER;
+    if !may_be_first && late.is_some_and(|late| late <= due.lo + catch_up) {
+        return next(due);
+    }
+    let beyond =
+        if may_be_first { Span::ZERO.max(interval - catch_up) } else { interval - catch_up };
+    let latest = if may_be_first { captured.hi } else { late };
+    let hi = latest.map(|latest| latest + beyond);
+    next(due.later(Interval { lo: captured.lo - catch_up, hi }))
 }
 
 /// How long it takes to sleep until an instant, if it has not passed.

@@ -222,6 +222,8 @@ fn a_channel_of_the_network_brings_messages_at_its_rate() {
         fixed_delay: ms(5),
         interval: ms(20),
         tolerance: Span::from_us(125),
+        catch_up: Span::ZERO,
+        early: Span::from_us(125),
         capacity: 8,
     };
     let with = |latency| one(&reading(ChannelKind::Network(network(latency))));

@@ -105,6 +105,8 @@ fn chain(interval: i64, tolerance: i64, waits: bool, long: i64) -> Graph {
         fixed_delay: ms(5),
         interval: ms(interval),
         tolerance: ms(tolerance),
+        catch_up: Span::ZERO,
+        early: ms(tolerance),
         capacity: 64,
     };
     graph.channels = vec![Channel { name: "c".into(), kind: ChannelKind::Network(network) }];
@@ -169,6 +171,8 @@ fn host(graph: &mut Graph, host: usize) {
         fixed_delay: Span::ZERO,
         interval: ms(10),
         tolerance: us(125),
+        catch_up: Span::ZERO,
+        early: us(125),
         capacity: 64,
     };
     graph.channels.push(Channel { name: "c".into(), kind: ChannelKind::Network(network) });

@@ -11,6 +11,8 @@ use onbeat_runtime::processor::{Processors, Rank};
 use onbeat_timing::schedule::analyse;
 use std::collections::VecDeque;
 
+/// When the first message of a channel is due: whenever it comes.
+const FIRST: i64 = i64::MIN / 2;
 /// Late wake-ups of all hosts.
 const WAKEUP: i64 = 2;
 
@@ -37,6 +39,7 @@ struct Wire {
     latency: (i64, i64),
     interval: i64,
     tolerance: i64,
+    catch_up: i64,
     /// Whether messages are taken to come as the rate lets them: how late they are is then counted
     /// from when they are there.
     is_rated: bool,
@@ -86,6 +89,7 @@ fn setup(dice: &mut Dice) -> Setup {
                     latency: (best, best + dice.between(0, 20)),
                     interval,
                     tolerance: dice.between(0, 10),
+                    catch_up: if dice.chance(50) { interval } else { 0 },
                 };
                 it.channels.push(is_wire.then_some(wire));
                 since += if is_wire { best } else { 0 };
@@ -146,6 +150,8 @@ fn graph(setup: &Setup) -> Graph {
                 fixed_delay: Span::ZERO,
                 interval: ns(wire.interval),
                 tolerance: ns(wire.tolerance),
+                catch_up: ns(wire.catch_up),
+                early: ns(wire.tolerance + wire.catch_up),
                 capacity: 64,
             })
         }
@@ -199,13 +205,24 @@ impl Run<'_> {
                 Some(wire) => {
                     let (next, last) = self.paces[channel];
                     if next - wire.tolerance > now {
-                        self.states[at] = State::Writes(next - wire.tolerance, root);
+                        let until = if wire.catch_up > 0 { next } else { next - wire.tolerance };
+                        self.states[at] = State::Writes(until, root);
                         return;
                     }
                     let (lo, hi) = wire.latency;
                     let latency = if dice.chance(50) { hi } else { dice.between(lo, hi) };
                     let there = last.max(now + latency);
-                    self.paces[channel] = (next.max(now) + wire.interval, there);
+                    let next = match wire.catch_up {
+                        0 => next.max(now) + wire.interval,
+                        catch_up => {
+                            // The first one sets the phase.
+                            let next = if next == FIRST { now } else { next };
+                            let beyond = (now - next - catch_up).max(0);
+                            let missed = (beyond + wire.interval - 1) / wire.interval;
+                            next + wire.interval * (1 + missed)
+                        }
+                    };
+                    self.paces[channel] = (next, there);
                     let root = if wire.is_rated { there } else { root };
                     self.queues[channel].push_back((there, root));
                 }
@@ -248,7 +265,7 @@ fn run(dice: &mut Dice, setup: &Setup, until: i64) -> Vec<i64> {
         setup,
         states: vec![State::Waits(0); count],
         queues: vec![VecDeque::new(); setup.channels.len()],
-        paces: vec![(0, 0); setup.channels.len()],
+        paces: vec![(FIRST, 0); setup.channels.len()],
         worst: vec![0; count],
     };
     for at in (0..count).filter(|at| setup.steps[*at].reads.is_none()) {

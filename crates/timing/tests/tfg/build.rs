@@ -58,6 +58,8 @@ pub(crate) fn network(latency: Interval) -> Channel {
         fixed_delay: ms(3),
         interval: ms(1),
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
+        early: Span::ZERO,
         capacity: 16,
     };
     Channel { name: "net".to_owned(), kind: ChannelKind::Network(network) }

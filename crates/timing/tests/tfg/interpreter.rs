@@ -1,7 +1,9 @@
 //! One execution of a graph, event by event. It shares nothing with the analysis.
 
 use crate::random::{Dice, Random};
-use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, NodeKind, PointKind};
+use onbeat_model::graph::{
+    ChannelKind, Expression, Graph, Interval, NetworkChannel, NodeKind, PointKind,
+};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
 use std::collections::BTreeMap;
@@ -339,13 +341,27 @@ impl Execution<'_> {
             }
             ChannelKind::Network(network) => {
                 let due = self.queues[channel].due;
-                let allowed = due.map_or(now, |due| due - network.tolerance);
+                let NetworkChannel { interval, catch_up, .. } = *network;
+                let is_held = due.is_some_and(|due| now < due - network.tolerance);
+                let allowed = due.filter(|_| is_held).map_or(now, |due| match catch_up {
+                    Span::ZERO => due - network.tolerance,
+                    _ => due,
+                });
                 let capture = self.sleep(task, now, allowed);
                 if is_late(capture) {
                     return self.abort(task, deadline.unwrap_or(now), true);
                 }
-                let due = due.map_or(capture, |due| due.max(capture));
-                self.queues[channel].due = Some(due + network.interval);
+                let mut next = due.map_or(capture, |due| match catch_up {
+                    Span::ZERO => due.max(capture),
+                    _ => due,
+                });
+                next += interval;
+                // As far ahead as late ones catch up.
+                let first = capture + interval - catch_up;
+                while catch_up > Span::ZERO && interval > Span::ZERO && next < first {
+                    next += interval;
+                }
+                self.queues[channel].due = Some(next);
                 self.queues[channel].captures.push(capture);
                 self.runners[task].now = capture;
                 if waits && network.fixed_delay > Span::ZERO {

@@ -312,11 +312,16 @@ fn channel(dice: &mut Dice, kind: Kind, hosts: usize) -> Channel {
             (false, _) => Interval::exactly(lo),
         }
     };
+    let interval = ms(dice.roll(6) as i64);
+    let tolerance = ms(dice.roll(2) as i64);
+    let catch_up = if dice.chance(50) { interval } else { Span::ZERO };
     let network = NetworkChannel {
         latencies: (0..hosts).map(|host| (host, latency(dice))).collect(),
         fixed_delay: ms(dice.roll(5) as i64),
-        interval: ms(dice.roll(6) as i64),
-        tolerance: ms(dice.roll(2) as i64),
+        interval,
+        tolerance,
+        catch_up,
+        early: tolerance + catch_up,
         capacity: 1_024,
     };
     Channel { name: "net".to_owned(), kind: ChannelKind::Network(network) }

@@ -46,6 +46,7 @@ fn parameters() -> ChannelParameters {
         interval: Span::from_us(1),
         launch: None,
         tolerance: Span::ZERO,
+        catch_up: Span::ZERO,
         fixed_delay: Span::from_ms(2),
         clock_error: Span::ZERO,
         epoch: 0,

@@ -37,6 +37,8 @@ impl Made {
                 fixed_delay: Span::from_us(2_000),
                 interval: Span::from_us(1),
                 tolerance: Span::ZERO,
+                catch_up: Span::ZERO,
+                early: Span::ZERO,
                 capacity: 1_024,
             });
             Channel { name: "c".to_owned(), kind }
@@ -195,6 +197,7 @@ fn held_back(rates: [(i64, i64); 2], wakeup: i64) -> Made {
         let ChannelKind::Network(network) = &mut channel.kind else { unreachable!() };
         network.interval = Span::from_us(interval);
         network.tolerance = Span::from_us(tolerance);
+        network.early = network.tolerance;
     }
     made.graph.hosts[1].wakeup = span((0, wakeup));
     let source = made.task(0, &[write(0)], Some((2, 1)));
@@ -237,6 +240,24 @@ fn a_rate_that_was_kept_once_holds_nothing_back_again() {
     assert_eq!(worst([(9_900, 100), (9_901, 100)], 0), Some(2_000));
     assert_eq!(worst([(9_900, 100), (9_900, 99)], 0), Some(2_000));
     assert_eq!(worst([(9_900, 100), (9_900, 100)], 101), Some(2_000));
+}
+
+#[test]
+fn what_comes_early_to_a_channel_that_catches_up_is_held_until_it_is_due() {
+    let worst = |catch_up: [i64; 2]| {
+        let mut made = held_back([(9_900, 100), (9_900, 100)], 100);
+        for (channel, catch_up) in made.graph.channels.iter_mut().zip(catch_up) {
+            let ChannelKind::Network(network) = &mut channel.kind else { unreachable!() };
+            network.catch_up = Span::from_us(catch_up);
+            network.early = network.tolerance + network.catch_up;
+        }
+        latency(&made.chain(&[0, 1])).1
+    };
+    assert_eq!(worst([0, 0]), Some(1_200));
+    assert_eq!(worst([0, 9_900]), Some(1_300));
+    // No more than the table knows: 900 for the rate.
+    assert_eq!(worst([9_900, 9_900]), Some(2_000));
+    assert_eq!(worst([9_900, 0]), Some(2_000));
 }
 
 #[test]
