@@ -15,7 +15,7 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
 use onbeat_run::coordinator::StartAt;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXIT_CODES: &str = "\
 Example:
@@ -410,6 +410,21 @@ impl KeepArguments {
     }
 }
 
+/// Whether runs become a trace.
+#[derive(Debug, Args)]
+pub(crate) struct PerfettoArgument {
+    /// Trace file of all messages for Perfetto, ui.perfetto.dev (docs/results.md)
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+}
+
+impl PerfettoArgument {
+    /// The file that is named, if one is.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.perfetto.as_deref()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// Description, directory of a system.toml, or C files of one program
@@ -481,6 +496,8 @@ pub(crate) struct RunArguments {
     /// Real time: latency of a message, in microseconds, above which the kernel's trace stops
     #[arg(long, value_name = "MICROSECONDS", value_parser = micros)]
     pub(crate) break_us: Option<Span>,
+    #[command(flatten)]
+    pub(crate) perfetto: PerfettoArgument,
     /// Output directory [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
@@ -624,6 +641,8 @@ pub(crate) struct ReportArguments {
     pub(crate) system: PathBuf,
     #[command(flatten)]
     pub(crate) keep: KeepArguments,
+    #[command(flatten)]
+    pub(crate) perfetto: PerfettoArgument,
     /// Output directory of the run [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
@@ -656,6 +675,8 @@ pub(crate) struct JoinArguments {
     pub(crate) recovered: bool,
     #[command(flatten)]
     pub(crate) keep: KeepArguments,
+    #[command(flatten)]
+    pub(crate) perfetto: PerfettoArgument,
     /// Output directory [default: `joined` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,

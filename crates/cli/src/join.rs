@@ -49,7 +49,8 @@ pub(crate) fn join(arguments: &JoinArguments) -> anyhow::Result<Exit> {
         apart(&run.2);
         joined.push(run);
     }
-    finish(&source, &joined, (&target, arguments.sync), arguments.json)
+    let into = (&*target, &arguments.perfetto, arguments.sync);
+    finish(&source, &joined, into, arguments.json)
 }
 
 /// The runs of a part that was cut off. Those before the last one are whole.

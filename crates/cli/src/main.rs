@@ -28,6 +28,7 @@ mod noise;
 mod old_words;
 mod on;
 mod output;
+mod perfetto;
 mod plan;
 mod recording;
 mod run;

@@ -58,8 +58,40 @@ const PARTIAL: &str = ".partial-";
 const ONE_AT_A_TIME: Span = Span::from_s(2);
 const LOOK_AGAIN: Span = Span::from_ms(5);
 
-/// The type of the block that a pcapng file begins with.
-const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// What a file is of; like a directory, it only ever replaces its like, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// Frames for Wireshark.
+    Capture,
+    /// A run for Perfetto.
+    Trace,
+}
+
+impl FileKind {
+    /// The kind for a person.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Capture => "a capture",
+            Self::Trace => "a trace of `--perfetto`",
+        }
+    }
+
+    /// What it begins with: pcapng with the type of a block.
+    const fn start(self) -> &'static [u8] {
+        match self {
+            Self::Capture => &[0x0a, 0x0d, 0x0d, 0x0a],
+            Self::Trace => onbeat_report::TRACE_START.as_bytes(),
+        }
+    }
+
+    /// Whether a file is empty or begins as its kind does.
+    fn is_of(self, file: &Path) -> anyhow::Result<bool> {
+        let mut start = Vec::new();
+        let opened = input::open(file).map_err(anyhow::Error::msg)?;
+        opened.take(self.start().len() as u64).read_to_end(&mut start)?;
+        Ok(start.is_empty() || start == self.start())
+    }
+}
 
 /// What an output directory is of; it only ever replaces its like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,8 +314,8 @@ fn make<T>(
     made.with_context(shown)?.keep().map_err(|failed| failed.error).with_context(shown)
 }
 
-/// The directory that a target is in.
-fn parent(target: &Path) -> anyhow::Result<PathBuf> {
+/// The directory that a target is in, without links.
+pub(crate) fn parent(target: &Path) -> anyhow::Result<PathBuf> {
     let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new(".")).canonicalize();
     parent.with_context(|| target.display().to_string())
@@ -344,14 +376,16 @@ impl OutputFile {
     /// Begins a file that will be called `target`, and opens it.
     pub(crate) fn begin(
         target: &Path,
+        kind: FileKind,
         durable: bool,
         reaper: &mut Reaper,
     ) -> anyhow::Result<(Self, File)> {
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", target.display());
         }
-        if target.exists() && !is_capture(target)? {
-            bail!("{} holds something else than a capture: it is not replaced", target.display());
+        if target.exists() && !kind.is_of(target)? {
+            let (target, kind) = (target.display(), kind.as_str());
+            bail!("{target} holds something else than {kind}: it is not replaced");
         }
         let (file, partial) = make(target, reaper, |path| File::create_new(path))?;
         let durable = if durable { Some(file.try_clone()?) } else { None };
@@ -405,14 +439,6 @@ pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Resul
         file.persist(target).with_context(|| target.display().to_string())?;
     }
     Ok(())
-}
-
-/// Whether a file is empty or begins as pcapng does.
-fn is_capture(file: &Path) -> anyhow::Result<bool> {
-    let mut start = Vec::new();
-    let opened = input::open(file).map_err(anyhow::Error::msg)?;
-    opened.take(PCAPNG.len() as u64).read_to_end(&mut start)?;
-    Ok(start.is_empty() || start == PCAPNG)
 }
 
 /// What is in a directory.

@@ -1,12 +1,13 @@
 //! The verbs `run` and `report`.
 
-use crate::arguments::{ReportArguments, RunArguments};
+use crate::arguments::{PerfettoArgument, ReportArguments, RunArguments};
 use crate::build;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
 use crate::input;
 use crate::on;
 use crate::output::{self, Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
+use crate::perfetto::TraceFile;
 use crate::recording::{self, Recording};
 use crate::source::Source;
 use crate::terminal;
@@ -67,6 +68,8 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     adopt_orphans();
     // First, so that nobody waits for a run whose results have no place.
+    let trace = arguments.perfetto.file();
+    let trace = TraceFile::begin(trace, &target, arguments.sync, &mut reaper)?;
     let mut output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let mut recording = Recording::begin(&target)?;
@@ -85,7 +88,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
             break;
         }
     }
-    let results = write(&source.system, &runs, output)?;
+    let results = write(&source.system, &runs, output, trace)?;
     recording.done();
     show(&source.system, &results, &target, arguments.json);
     Ok(exit_of(&results, interrupted.load(Ordering::Relaxed)))
@@ -139,7 +142,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     };
     let runs =
         logs.into_iter().map(|log| evaluated(&source, log)).collect::<Result<Vec<_>, _>>()?;
-    let exit = finish(&source, &runs, (&target, arguments.sync), arguments.json)?;
+    let into = (&*target, &arguments.perfetto, arguments.sync);
+    let exit = finish(&source, &runs, into, arguments.json)?;
     if arguments.recovered {
         // The output has it now.
         let _ = std::fs::remove_file(recording::place(&target));
@@ -173,12 +177,13 @@ pub(crate) fn evaluated(source: &Source, log: RunLog) -> anyhow::Result<Measured
 pub(crate) fn finish(
     source: &Source,
     runs: &[Measured],
-    (target, sync): (&Path, bool),
+    (target, trace, sync): (&Path, &PerfettoArgument, bool),
     json: bool,
 ) -> anyhow::Result<Exit> {
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let trace = TraceFile::begin(trace.file(), target, sync, &mut reaper)?;
     let output = Output::begin(target, Kind::Run, &mut reaper)?.durable(sync);
-    let results = write(&source.system, runs, output)?;
+    let results = write(&source.system, runs, output, trace)?;
     show(&source.system, &results, target, json);
     Ok(exit_of(&results, false))
 }
@@ -406,7 +411,8 @@ pub(crate) fn run_directory(at: usize, scenario: &str) -> String {
 pub(crate) fn write(
     system: &System,
     runs: &[Measured],
-    output: Output<'_>,
+    mut output: Output<'_>,
+    trace: Option<TraceFile>,
 ) -> anyhow::Result<Results> {
     for (at, (_, log, result)) in runs.iter().enumerate() {
         let directory = run_directory(at, &result.scenario);
@@ -422,7 +428,11 @@ pub(crate) fn write(
         Results::new(&system.name, runs.iter().map(|(_, _, result)| result.clone()).collect());
     output.write(RESULTS, results.to_json())?;
     output.write(REPORT, onbeat_report::run::html(system, runs))?;
+    let logs = runs.iter().map(|(_, log, _)| log);
+    let traced = trace.map(|trace| trace.finish(system, logs, output.reaper()));
+    // Results are kept whatever becomes of the trace.
     output.finish()?;
+    traced.transpose()?;
     Ok(results)
 }
 

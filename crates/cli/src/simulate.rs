@@ -4,7 +4,9 @@ use crate::arguments::{Phases, SimulateArguments};
 use crate::capture::Capture;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
-use crate::output::{self, Kind, Output, OutputFile, REPETITIONS, SIMULATION, SIMULATION_REPORT};
+use crate::output::{
+    self, FileKind, Kind, Output, OutputFile, REPETITIONS, SIMULATION, SIMULATION_REPORT,
+};
 use crate::run;
 use crate::source::Source;
 use crate::terminal;
@@ -138,7 +140,7 @@ impl<'a> Captured<'a> {
     ) -> anyhow::Result<Option<Self>> {
         let Some(file) = &arguments.capture else { return Ok(None) };
         let ports = captured_ports(system, &arguments.capture_port)?;
-        let (output, into) = OutputFile::begin(file, arguments.sync, reaper)?;
+        let (output, into) = OutputFile::begin(file, FileKind::Capture, arguments.sync, reaper)?;
         let capture = Capture::new(system, &ports, BufWriter::new(into))?;
         Ok(Some(Self { ports, capture, output }))
     }

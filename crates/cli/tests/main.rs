@@ -76,6 +76,7 @@ mod netns;
 mod new;
 mod noise;
 mod on;
+mod perfetto;
 mod recording;
 mod refusals;
 mod rendezvous;

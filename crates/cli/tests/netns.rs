@@ -312,7 +312,8 @@ fn two_parts_of_a_run_on_interfaces_start_together_and_know_their_own_side() {
 
 /// The two parts as one run: what each end recorded, and the messages of both.
 fn joined(system: &TestSystem, talker: &Value, listener: &Value) {
-    let output = run(&["join", ".", "a", "b", "--json"], system.path(), 0);
+    let how = ["join", ".", "a", "b", "--perfetto", "trace.json", "--json"];
+    let output = run(&how, system.path(), 0);
     let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let c = channel(&results, "c");
     assert_eq!((&c["sent"], &c["received"]), (&talker["sent"], &listener["received"]));
@@ -335,6 +336,9 @@ fn joined(system: &TestSystem, talker: &Value, listener: &Value) {
     assert_eq!(both.len() as i64, number(c, "sent"));
     let page = std::fs::read_to_string(system.path().join("joined/report.html")).expect("a page");
     assert!(page.contains("parts of a, b"), "the page says whose parts it is of");
+    let trace = std::fs::read_to_string(system.path().join("trace.json")).expect("a trace");
+    let arrows = trace.lines().filter(|line| line.contains("\"ph\":\"f\"")).count() as i64;
+    assert_eq!(arrows, number(c, "received"), "from the one part to the other");
     // The report of it is made again from its records.
     let again = results_of(&["report", ".", "--out", "joined", "--json"], system);
     assert_eq!(again, results);

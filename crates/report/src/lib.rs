@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! RunLog ─→ csv ─→ one line per message
+//! RunLogs ─→ perfetto ─→ a trace
 //! System, Plan ─→ plan::{summary, table, bounds}; gates::html ─→ one file
 //! RunResult ─┬─ run::table
 //!            └─ run::html ─→ one file
@@ -22,6 +23,7 @@ pub mod grid;
 pub mod lanes;
 pub mod measurement;
 mod page;
+mod perfetto;
 pub mod plan;
 mod reservations;
 pub mod run;
@@ -35,4 +37,5 @@ mod topology;
 
 pub use clocks::{clock_difference, clock_readings, wakeup_offset};
 pub use csv::csv;
+pub use perfetto::{TRACE_START, perfetto};
 pub use reservations::reservations_csv;

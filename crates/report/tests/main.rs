@@ -9,6 +9,7 @@ mod studies;
 
 mod browser;
 mod measurement;
+mod perfetto;
 mod report;
 mod run;
 mod segments;

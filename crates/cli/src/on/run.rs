@@ -11,6 +11,7 @@ use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{self, Kind, Output};
+use crate::perfetto::TraceFile;
 use crate::recording::{self, Recording};
 use crate::run::{self as runs, Measured, Wanted};
 use crate::source::{self, Source};
@@ -57,6 +58,8 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let interrupted = runs::interrupt()?;
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     // First, so that nobody waits for a run whose results have no place.
+    let trace = arguments.perfetto.file();
+    let trace = TraceFile::begin(trace, &target, arguments.sync, &mut reaper)?;
     let output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let fleet = Fleet::reach(&source.system, &machines.list, &interrupted)?;
@@ -86,7 +89,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     }
     let Several { fleet, recordings, .. } = several;
     drop(fleet);
-    let results = runs::write(&source.system, &done, output)?;
+    let results = runs::write(&source.system, &done, output, trace)?;
     recordings.into_iter().for_each(Recording::done);
     runs::show(&source.system, &results, &target, arguments.json);
     Ok(runs::exit_of(&results, interrupted.load(Ordering::Relaxed)))
