@@ -15,6 +15,7 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
 use onbeat_run::coordinator::StartAt;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 const EXIT_CODES: &str = "\
@@ -216,6 +217,7 @@ Exits as `onbeat run` does.")]
   onbeat stat
   onbeat stat --watch --channel joint_targets
   onbeat stat --pid 4711 --json
+  onbeat stat --prometheus --listen 127.0.0.1:9877
 
 Only the superuser sees other users' programs.")]
     Stat(StatArguments),
@@ -693,7 +695,7 @@ pub(crate) struct JoinArguments {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct StatArguments {
     /// Process to show [default: all]
     #[arg(long, value_name = "NUMBER")]
@@ -707,6 +709,12 @@ pub(crate) struct StatArguments {
     /// Prints JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Prints Prometheus' text format (docs/cli.md)
+    #[arg(long, conflicts_with_all = ["watch", "json"])]
+    pub(crate) prometheus: bool,
+    /// Serves it over HTTP at /metrics, to whoever reaches that address, until interrupted
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening, requires = "prometheus")]
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]
@@ -894,6 +902,12 @@ fn micros(text: &str) -> Result<Span, String> {
     ns.map(Span::from_ns)
         .filter(|span| *span > Span::ZERO && *span <= most)
         .ok_or_else(|| "expected a whole number of microseconds above 0".to_owned())
+}
+
+/// Where to listen. The port is not left to the system, whose choice would not be known before.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    let at = text.parse::<SocketAddr>().ok().filter(|at| at.port() != 0);
+    at.ok_or_else(|| "expected an address with a port, as in 127.0.0.1:9877 or [::1]:9877".into())
 }
 
 fn start(text: &str) -> Result<StartAt, String> {

@@ -1,5 +1,7 @@
 //! The verb `stat`: counters of running programs.
 
+mod prometheus;
+
 use crate::arguments::StatArguments;
 use crate::exit::Exit;
 use crate::terminal;
@@ -33,22 +35,26 @@ const HEADINGS: [&str; 12] = [
 /// From which column on there are numbers.
 const NUMBERS: usize = 4;
 
-/// Shows the counters once, or each second.
+/// Shows the counters once, each second, or to whoever asks.
 pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
+    if let Some(at) = arguments.listen {
+        return prometheus::serve(arguments, at);
+    }
     let mut said = BTreeSet::new();
     if !arguments.watch {
-        let Seen { ends, skipped } = wanted(arguments)?;
-        say_skipped(&skipped, &mut said);
+        let seen = wanted(arguments)?;
+        say_skipped(&seen.skipped, &mut said);
+        if arguments.prometheus {
+            terminal::hand_on(&prometheus::document(&seen));
+            return Ok(Exit::Fine);
+        }
         terminal::print(match arguments.json {
-            true => json(&ends, &skipped, None),
-            false => table(&ends, None),
+            true => json(&seen.ends, &seen.skipped, None),
+            false => table(&seen.ends, None),
         });
         return Ok(Exit::Fine);
     }
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = interrupted()?;
     let mut before = None;
     while !interrupted.load(Ordering::Relaxed) {
         let now = MonoTime::now();
@@ -70,6 +76,15 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Fine)
+}
+
+/// Becomes true when this program is to end.
+fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
 }
 
 /// Says what is not among the ends, once each.

@@ -6,7 +6,8 @@ use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
 use onbeat_runtime::channel_io::{Log, Reason};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -22,6 +23,9 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if let Ok(Some(_)) = self.0.try_wait() {
+            return; // its number may be another's
+        }
         let pid = self.0.id().to_string();
         // Not killed: it clears up after itself.
         let _ = Command::new("kill").args(["-INT", &pid]).status();
@@ -151,6 +155,156 @@ fn watching_shows_rates_from_the_second_look_on_until_it_is_interrupted() {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
     assert_eq!(child.wait().expect("an end").code(), Some(0));
+}
+
+/// An end of this test's process that has counted something of everything, and counts no more.
+fn quiet_end(board: &Board, channel: &str) -> impl Log + use<> {
+    let mut end = end_of_a_board(board, channel);
+    for (flags, gap) in [(0, 0), (flag::LATE, 3), (flag::DUPLICATE, 0), (flag::DUPLICATE, 0)] {
+        end.push(&Record { gap, flags, ..Record::default() });
+    }
+    end.reject(Reason::Stream, 1);
+    end.reject(Reason::Size, 1);
+    end.reject(Reason::Size, 1);
+    end
+}
+
+/// Holds a document of Prometheus, which has one listener, against `stat --json`. Not whose it is:
+/// what another test starts is for a moment a copy of this process, which has the same memory.
+fn agrees(document: &str, end: &Value) {
+    assert!(document.contains("\nonbeat_endpoints 1\n") && document.ends_with('\n'), "{document}");
+    let value = |name: &str, reason: &str| -> i64 {
+        let name = format!("onbeat_{name}_total{{");
+        let found = document.lines().filter(|line| line.starts_with(&name));
+        let mut found = found.filter(|line| line.contains(reason));
+        let line = found.next().unwrap_or_else(|| panic!("{name} in {document}"));
+        assert_eq!(found.next(), None, "{name} is there once");
+        line.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a whole number")
+    };
+    for (name, path) in [
+        ("messages_received", "received"),
+        ("messages_lost", "lost"),
+        ("messages_late", "late"),
+        ("messages_duplicate", "duplicate"),
+        ("messages_unrecorded", "unrecorded"),
+        ("latency_breaks", "breaks"),
+    ] {
+        assert_eq!(value(name, ""), number(end, path), "{name}");
+    }
+    for (reason, count) in end["rejected"].as_object().expect("reasons") {
+        let labelled = format!(",reason=\"{reason}\"}}");
+        assert_eq!(Some(value("frames_rejected", &labelled)), count.as_i64(), "{reason}");
+    }
+    assert!(!document.contains("_sent_total"), "a listener sends nothing: {document}");
+}
+
+#[test]
+fn prometheus_is_told_what_json_says() {
+    let board = Board::new().expect("a board");
+    let name = &format!("\"Prometheus\" \\\n{}", std::process::id());
+    let end = quiet_end(&board, name);
+    let [got] = ends(&["--channel", name]).try_into().expect("one end");
+    assert_eq!((number(&got, "lost"), number(&got, "rejected.size")), (3, 2));
+    let text = |more: &[&str]| {
+        let ask = [&["stat", "--prometheus", "--channel", name], more].concat();
+        String::from_utf8(run(&ask, Path::new("/"), 0).stdout).expect("UTF-8")
+    };
+    let document = text(&[]);
+    agrees(&document, &got);
+    let escaped = format!(r#"{{channel="\"Prometheus\" \\\n{}",role="#, std::process::id());
+    assert!(document.contains(&escaped), "{document}");
+    drop((end, board));
+    let document = text(&["--pid", &std::process::id().to_string()]);
+    assert!(document.ends_with("\nonbeat_endpoints 0\n"), "{document}");
+}
+
+/// The command as it serves a channel's counters, and where.
+fn served(channel: &str) -> (Running, SocketAddr) {
+    for _ in 0..20 {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let at = free.local_addr().expect("an address");
+        drop(free); // somebody else may be faster
+        let child = onbeat()
+            .args(["stat", "--prometheus", "--channel", channel, "--listen", &at.to_string()])
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = Running(child.expect("onbeat runs"));
+        let mut said = String::new();
+        let stderr = child.0.stderr.as_mut().expect("a pipe"); // it may say more
+        BufReader::new(stderr).read_line(&mut said).expect("a line");
+        if said.contains(&format!("http://{at}/metrics ")) {
+            return (child, at);
+        }
+        println!("once more: {said}");
+    }
+    panic!("no port is free");
+}
+
+/// What comes back until the connection is closed.
+fn sent(at: SocketAddr, request: &[u8]) -> String {
+    let mut connection = TcpStream::connect(at).expect("a connection");
+    // Of what is too long not all is read, and that resets the connection.
+    let _ = connection.write_all(request);
+    let mut answer = Vec::new();
+    let _ = connection.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn counters_are_served_until_it_is_interrupted_whatever_others_send() {
+    let board = Board::new().expect("a board");
+    let name = format!("served-{}", std::process::id());
+    let _end = quiet_end(&board, &name);
+    let [got] = ends(&["--channel", &name]).try_into().expect("one end");
+    let (mut child, at) = served(&name);
+    let scraped = || {
+        let answer = sent(at, b"GET /metrics HTTP/1.1\r\nHost: onbeat\r\n\r\n");
+        let (head, document) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.0 200 "), "{head}");
+        assert!(head.contains("text/plain; version=0.0.4; charset=utf-8"), "{head}");
+        agrees(document, &got);
+    };
+    scraped();
+    // They say nothing, begin to say something, and do not take what they asked for.
+    let _idle: Vec<_> = ["", "GET /met", "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"]
+        .into_iter()
+        .map(|begun| {
+            let mut connection = TcpStream::connect(at).expect("a connection");
+            connection.write_all(begun.as_bytes()).expect("sent");
+            connection
+        })
+        .collect();
+    let long = [b"GET /".as_slice(), &[b'a'; 1 << 20]].concat();
+    for garbage in [&[0xff; 100][..], b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\n\n", &long] {
+        let mut garbage = garbage.to_vec();
+        garbage.extend(b"\r\n\r\n");
+        let status = sent(at, &garbage);
+        assert!(status.is_empty() || status.starts_with("HTTP/1.1 400 "), "{status}");
+    }
+    let other = |method: &str, path: &str| {
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: onbeat\r\n\r\n");
+        sent(at, request.as_bytes())
+    };
+    assert!(other("GET", "/").starts_with("HTTP/1.0 404 "));
+    assert!(other("GET", "/../etc/passwd").starts_with("HTTP/1.0 404 "));
+    assert!(other("DELETE", "/metrics").starts_with("HTTP/1.0 405 "));
+    scraped();
+    let again = ["stat", "--prometheus", "--listen", &at.to_string()];
+    let said = run(&again, Path::new("/"), 5).stderr;
+    assert!(String::from_utf8_lossy(&said).contains(&format!("{at}: ")), "somebody listens there");
+    let pid = child.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    assert_eq!(child.0.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
+fn addresses_without_a_port_are_wrong_arguments() {
+    for wrong in ["127.0.0.1", "9877", "127.0.0.1:0", "localhost:9877", ""] {
+        run(&["stat", "--prometheus", "--listen", wrong], Path::new("/"), 2);
+    }
+    run(&["stat", "--listen", "127.0.0.1:9877"], Path::new("/"), 2);
+    run(&["stat", "--prometheus", "--json"], Path::new("/"), 2);
+    run(&["stat", "--prometheus", "--watch"], Path::new("/"), 2);
 }
 
 #[test]
