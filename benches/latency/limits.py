@@ -24,6 +24,7 @@ SWITCHES = 1.0
 PIPE_US = 10.0
 SCHEDULE_TIMES = 0.60
 MEMORY_OCTETS = 64 * 1024
+CLOSE_S = 1.0
 AUTHENTICATION_US = 2.0
 
 
@@ -138,3 +139,11 @@ def memory_row(memory: Figures) -> list[str]:
     got = f"{user / 1024:.1f} + {kernel / 1024:.1f} KiB"
     kept = "kept" if user + kernel <= MEMORY_OCTETS else "NOT kept"
     return ["memory per channel, program + kernel", "<= 64 KiB", got, "-", kept]
+
+
+def close_row(memory: Figures) -> list[str]:
+    """All ends, beside plain sockets that are closed in a row."""
+    seconds, plain = (memory[key] / 1e9 for key in ("close_ns", "close_plain_ns"))
+    kept = "kept" if seconds <= CLOSE_S else "NOT kept"
+    got = f"{seconds:.2f} s, plain sockets {plain:.2f} s"
+    return [f"closing {memory['channels']:.0f} channels", f"<= {CLOSE_S:.0f} s", got, "-", kept]

@@ -29,7 +29,7 @@ import common  # noqa: E402
 from chart import chart  # noqa: E402
 from common import READY_S, ROOT, TARGET, Missing, Network, Place  # noqa: E402
 from common import command, network, say, table  # noqa: E402
-from limits import BASE, Figures, Rounds, memory_row, paired, rows_of  # noqa: E402
+from limits import BASE, Figures, Rounds, close_row, memory_row, paired, rows_of  # noqa: E402
 
 OUT = TARGET / "latency"
 DEBIAN = ["gcc", "cmake", "pkg-config", "libzmq3-dev", "cyclonedds-dev", "cyclonedds-tools"]
@@ -253,7 +253,8 @@ def medians(rounds: Rounds) -> dict[str, Figures]:
 
 
 def measure_memory() -> dict[str, Figures]:
-    """What a thousand open ends take, in each of three runs of the program that opens them."""
+    """What a thousand open ends take, in each of three runs of the program that opens them, and how
+    long closing them takes."""
     binary = common.compile_c(OUT / "memory", [HERE / "memory.c"], *common.onbeat_flags())
     with network() as net:
         runs = [
@@ -310,7 +311,7 @@ def flat_table(rounds: Rounds) -> str:
 def limits_table(paced: Rounds, flat: Rounds, memory: Figures | None) -> str:
     rows = rows_of(paced, flat)
     if memory:
-        rows.append(memory_row(memory))
+        rows += [memory_row(memory), close_row(memory)]
     return table(["limit", "wanted", "got", "rounds", ""], rows)
 
 

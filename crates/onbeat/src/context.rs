@@ -11,6 +11,7 @@
 use crate::clock::MonoTime;
 use crate::coordinator::client::{self, AnnouncedThread, SetupError};
 use crate::coordinator::protocol::{self, ENVIRONMENT, OLD_ENVIRONMENT, Work};
+use crate::interface::closer;
 use crate::interface::context::INTERFACE;
 use crate::interface::srp::StreamStatus;
 use crate::interface::{self, InterfaceContext, InterfaceIo};
@@ -216,8 +217,10 @@ impl Context {
         }
     }
 
-    /// Leaves the run; the main thread's end is the program's. On an interface there is none.
+    /// Leaves the run; the main thread's end is the program's. On an interface there is none. The
+    /// sockets of ends that were closed are then closed.
     pub fn leave(&self) {
+        closer::finish();
         if let Self::Run(_) = self {
             client::leave();
         }

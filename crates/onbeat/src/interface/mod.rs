@@ -8,6 +8,7 @@
 //! ```
 
 mod channel_io;
+pub(crate) mod closer;
 pub(crate) mod context;
 mod cross_timestamp;
 mod device;

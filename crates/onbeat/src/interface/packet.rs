@@ -2,6 +2,7 @@
 //! its own receive call and wakes for its own stream only.
 
 use crate::clock::MonoTime;
+use crate::interface::closer;
 use crate::interface::filter::{self, Dropped};
 use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
@@ -126,6 +127,15 @@ impl PacketSocket {
         let Some(length) = socket::unless_none(got)? else { return Ok(None) };
         let length = if length <= into.len() { length } else { 0 };
         Ok(Some(Arrival { length, framing: Framing::Ethernet, stamp }))
+    }
+}
+
+impl Drop for PacketSocket {
+    fn drop(&mut self) {
+        // The kernel frees the socket with the last descriptor.
+        if let Ok(last) = rustix::io::fcntl_dupfd_cloexec(&self.socket, 0) {
+            closer::close(last);
+        }
     }
 }
 

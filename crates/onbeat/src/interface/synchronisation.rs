@@ -291,7 +291,7 @@ impl Watcher {
 }
 
 /// No signal handler runs on the calling thread, and no real-time priority is inherited.
-fn stay_out_of_the_way() {
+pub(super) fn stay_out_of_the_way() {
     // SAFETY: all zeros is a valid signal set and a valid priority; both calls only read them, and
     // change this thread only. What is refused stays as it was.
     unsafe {
