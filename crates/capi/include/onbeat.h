@@ -603,7 +603,7 @@ enum onbeat_status onbeat_write(struct onbeat_talker *talker,
 
 /**
  * Like `onbeat_write`, but returns `ONBEAT_RATE_EXCEEDED` instead of blocking; `capture_ns` then
- * gets the instant from which on a message is allowed. With `ONBEAT_RESERVE` it may also return
+ * gets the instant until which `onbeat_write` would wait. With `ONBEAT_RESERVE` it may also return
  * `ONBEAT_NOT_RESERVED`.
  */
 enum onbeat_status onbeat_try_write(struct onbeat_talker *talker,

@@ -407,7 +407,7 @@ public:
     }
 
     /** The same, but gives Status::rate_exceeded instead of blocking: onbeat_try_write. `capture`
-     * then gets the instant from which on a message is allowed. */
+     * then gets the instant until which `write` would wait. */
     Status try_write(const T &message, Time *capture = nullptr) {
         std::int64_t at = 0;
         return give(onbeat_try_write(native(), &message, &at), at, capture);

@@ -289,7 +289,7 @@ pub unsafe extern "C" fn onbeat_write(
 }
 
 /// Like `onbeat_write`, but returns `ONBEAT_RATE_EXCEEDED` instead of blocking; `capture_ns` then
-/// gets the instant from which on a message is allowed. With `ONBEAT_RESERVE` it may also return
+/// gets the instant until which `onbeat_write` would wait. With `ONBEAT_RESERVE` it may also return
 /// `ONBEAT_NOT_RESERVED`.
 ///
 /// # Safety

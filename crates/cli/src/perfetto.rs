@@ -27,9 +27,10 @@ impl TraceFile {
         reaper: &mut Reaper,
     ) -> anyhow::Result<Option<Self>> {
         let Some(target) = target else { return Ok(None) };
-        let is_within =
-            |parent: PathBuf| output.canonicalize().is_ok_and(|output| parent.starts_with(output));
-        if output::parent(target).is_ok_and(is_within) {
+        let whole = |path: &Path| Some(output::parent(path).ok()?.join(path.file_name()?));
+        // The directory may be a link, or not there yet.
+        let place = output.canonicalize().ok().or_else(|| whole(output));
+        if whole(target).zip(place).is_some_and(|(target, output)| target.starts_with(output)) {
             let (target, output) = (target.display(), output.display());
             let why = format!("{target} is in {output}, which is replaced: choose another place");
             bail!(WrongArgument(why));

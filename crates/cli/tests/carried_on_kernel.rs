@@ -37,7 +37,9 @@ fn is_accounted_for(results: &Value) {
     assert_eq!((&stations["collisions"], &stations["waits"]), (&Value::Null, &Value::Null));
     let all = stations["stations"].as_array().expect("stations");
     let sum = |what: &str| all.iter().map(|station| number(station, what)).sum::<i64>();
-    assert_eq!((sum("unsent"), sum("overruns")), (0, 0), "{stations}");
+    assert_eq!(sum("overruns"), 0, "{stations}");
+    // What missed its slot may still wait for one when the run ends.
+    assert!(sum("unsent") <= sum("missed"), "{stations}");
     if sum("missed") + sum("late") + sum("timeouts") == 0 {
         assert_eq!((&c["verdict"], number(c, "lost")), (&"kept".into(), 0), "{results}");
         assert!(number(c, "latency_ns.max") <= number(c, "bound_ns"), "{c}");

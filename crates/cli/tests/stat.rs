@@ -281,6 +281,11 @@ fn counters_are_served_until_it_is_interrupted_whatever_others_send() {
         let status = sent(at, &garbage);
         assert!(status.is_empty() || status.starts_with("HTTP/1.1 400 "), "{status}");
     }
+    // More of a kind that is no URI of a server than there may be connections at a time.
+    for _ in 0..40 {
+        let said = sent(at, b"GET x HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 400 "), "{said}");
+    }
     let other = |method: &str, path: &str| {
         let request = format!("{method} {path} HTTP/1.1\r\nHost: onbeat\r\n\r\n");
         sent(at, request.as_bytes())

@@ -135,11 +135,29 @@ impl<'a> Joined<'a> {
     /// How many messages came sooner than the declared rate alone allows, after one that was late;
     /// `None` if the talker did not record all.
     pub fn caught_up(&self, channel: &Channel) -> Option<u64> {
+        let all = self.ahead_of_rate(channel).len() as u64;
+        (self.talker_known && self.talker.unrecorded == 0).then_some(all)
+    }
+
+    /// From when on messages may have been closer to each other than the declared rate alone
+    /// allows: since the first that was recorded so, or ever, if not all is known.
+    pub(crate) fn catches_up_since(&self, channel: &Channel) -> Option<NetTime> {
+        let ever = NetTime::ZERO;
+        let first =
+            self.ahead_of_rate(channel).first().map(|record| record.network.unwrap_or(ever));
+        let is_known = self.talker_known && self.talker.unrecorded == 0;
+        let unknown = (!is_known && channel.catch_up() > Span::ZERO).then_some(ever);
+        unknown.or(first)
+    }
+
+    /// The records of messages that caught up.
+    fn ahead_of_rate(&self, channel: &Channel) -> Vec<&'a Record> {
         let (interval, tolerance) = (channel.interval, channel.tolerance());
         // When the next one is due by the declared rate, and when by the talker.
         let (mut rate, mut due, mut last) = (None, None, None);
-        let mut count = 0;
-        for capture in self.talker.records.iter().filter_map(|record| record.capture) {
+        let mut ahead = Vec::new();
+        for record in &self.talker.records {
+            let Some(capture) = record.capture else { continue };
             if last.is_some_and(|last| capture < last) {
                 // The clock was set back.
                 (rate, due) = (None, None);
@@ -152,12 +170,12 @@ impl<'a> Joined<'a> {
                 continue;
             }
             let is_early = is_before(rate);
-            count += u64::from(is_early);
+            ahead.extend(is_early.then_some(record));
             // The next one counts from one that caught up.
             rate = Some(due_after(rate.filter(|_| !is_early), capture, interval, Span::ZERO));
             due = Some(due_after(due, capture, interval, channel.catch_up()));
         }
-        (self.talker_known && self.talker.unrecorded == 0).then_some(count)
+        ahead
     }
 
     /// How many messages the declared rate held, if the talker recorded all.

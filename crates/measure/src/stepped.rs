@@ -18,8 +18,8 @@ pub(crate) struct Reach<'a> {
     system: &'a System,
     plan: &'a Plan,
     ports: Vec<bool>,
-    /// The channels whose talkers caught up.
-    caught_up: Vec<ChannelId>,
+    /// The channel whose talker caught up.
+    caught_up: Option<ChannelId>,
     /// When the first clock steps; the end of time if none does.
     pub(crate) first: NetTime,
 }
@@ -48,23 +48,19 @@ pub(crate) fn clock_of_end(system: &System, joined: &Joined) -> Option<NodeId> {
 impl<'a> Reach<'a> {
     pub(crate) fn of(system: &'a System, plan: &'a Plan) -> Self {
         let first = steps(system).map(|(_, from)| from).min().unwrap_or(NetTime::MAX);
-        Self { system, plan, ports: vec![false; system.ports.len()], caught_up: Vec::new(), first }
+        Self { system, plan, ports: vec![false; system.ports.len()], caught_up: None, first }
             .spread()
     }
 
-    /// Of talkers that caught up alone.
-    pub(crate) fn of_talkers(
-        system: &'a System,
-        plan: &'a Plan,
-        caught_up: Vec<ChannelId>,
-    ) -> Self {
+    /// Of a talker that caught up alone.
+    pub(crate) fn of_talker(system: &'a System, plan: &'a Plan, channel: ChannelId) -> Self {
         let ports = vec![false; system.ports.len()];
-        Self { system, plan, ports, caught_up, first: NetTime::MAX }.spread()
+        Self { system, plan, ports, caught_up: Some(channel), first: NetTime::MAX }.spread()
     }
 
     /// Marks all ports that may be reached.
     fn spread(mut self) -> Self {
-        if self.first == NetTime::MAX && self.caught_up.is_empty() {
+        if self.first == NetTime::MAX && self.caught_up.is_none() {
             return self;
         }
         let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
@@ -122,7 +118,7 @@ impl<'a> Reach<'a> {
 
     /// Whether a flow is that of a channel whose talker caught up.
     fn catches_up(&self, flow: usize) -> bool {
-        self.caught_up.iter().any(|id| id.index() == flow)
+        self.caught_up.is_some_and(|id| id.index() == flow)
     }
 
     /// Whether a port may have been reached.

@@ -48,6 +48,8 @@ struct Excess {
     worst: Option<(i64, String)>,
     /// Of these, those that the emulating machine does not explain.
     unexplained: u64,
+    /// Those that it does not either, but that a talker which caught up may have kept waiting.
+    excused: u64,
     /// The longest that one of them took from port to port.
     in_network: Option<i64>,
 }
@@ -80,12 +82,10 @@ pub(crate) fn channel(
         Some(Excuse::Step) => Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}")),
         _ => Judgement::new(Verdict::Broken, reason),
     };
-    let excess = excess(system, plan, (log, clocks), joined);
-    let late = match excuse {
-        Some(Excuse::CaughtUp(why)) if excess.unexplained > 0 => Some(why),
-        _ if excess.unexplained > 0 => return broken(excess.describe()),
-        _ => None,
-    };
+    let excess = excess(system, plan, (log, clocks), joined, excuse);
+    if excess.unexplained > 0 {
+        return broken(excess.describe());
+    }
     if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
         return Judgement::new(Verdict::NotJudged, reason);
     }
@@ -101,7 +101,7 @@ pub(crate) fn channel(
         let reason = format!("{were} lost in the queue of a reader that came too late for them");
         return Judgement::new(Verdict::NotJudged, reason);
     }
-    if let Some(why) = late {
+    if let Some(Excuse::CaughtUp { why, .. }) = excuse.filter(|_| excess.excused > 0) {
         return Judgement::new(Verdict::NotJudged, format!("{}, {why}", excess.describe()));
     }
     if excess.count > 0 {
@@ -152,15 +152,15 @@ pub(crate) fn stepped(system: &System, joined: &Joined) -> Option<String> {
 pub(crate) enum Excuse {
     /// A step of some clock may have reached it while the log was made.
     Step,
-    /// So may a talker that caught up, which makes latencies longer.
-    CaughtUp(String),
+    /// A talker may have caught up since then, which makes latencies longer.
+    CaughtUp { since: NetTime, why: String },
 }
 
 impl fmt::Display for Excuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Step => REACHED,
-            Self::CaughtUp(why) => why,
+            Self::CaughtUp { why, .. } => why,
         })
     }
 }
@@ -177,18 +177,28 @@ pub(crate) fn excuses(
     let is_after = |at: Option<NetTime>| at.is_none_or(|at| at >= reach.first);
     let any = records.map(|record| record.network).any(is_after);
     let ids = || (0..system.channels.len() as u32).map(ChannelId);
-    let caught_up = ids().filter(|id| joined[id.index()].caught_up(system.channel(*id)) > Some(0));
-    let caught_up: Vec<_> = caught_up.collect();
-    let late = Reach::of_talkers(system, plan, caught_up.clone());
+    // Who may have caught up, since when, and whom that may have reached.
+    let since = |id: &ChannelId| joined[id.index()].catches_up_since(system.channel(*id));
+    let late = ids().filter_map(|id| Some((since(&id)?, id)));
+    let late: Vec<_> =
+        late.map(|(since, id)| (since, id, Reach::of_talker(system, plan, id))).collect();
     let excuse = |id| {
         if any && reach.first < NetTime::MAX && reach.channel(id) {
             return Some(Excuse::Step);
         }
-        let own = caught_up.iter().find(|late| **late == id).or(caught_up.first())?;
-        let name = &system.channel(*own).name;
-        let why =
-            format!("but the talker of {name} was late and caught up, which bounds do not count");
-        late.channel(id).then_some(Excuse::CaughtUp(why))
+        let reached = late.iter().filter(|(.., reach)| reach.channel(id));
+        let (since, talker, _) =
+            reached.min_by_key(|(since, talker, _)| (*since, *talker != id))?;
+        let name = &system.channel(*talker).name;
+        let why = match joined[talker.index()].caught_up(system.channel(*talker)) {
+            Some(_) => {
+                format!(
+                    "but the talker of {name} was late and caught up, which bounds do not count"
+                )
+            }
+            None => format!("but it is not known whether the talker of {name} caught up"),
+        };
+        Some(Excuse::CaughtUp { since: *since, why })
     };
     ids().map(excuse).collect()
 }
@@ -239,7 +249,15 @@ fn excess(
     plan: &ChannelPlan,
     (log, clocks): (&RunLog, &ClockOffsets),
     joined: &Joined,
+    excuse: Option<&Excuse>,
 ) -> Excess {
+    let is_excused = |message: &Message| match excuse {
+        Some(Excuse::CaughtUp { since, .. }) => {
+            let at = message.listener.and_then(|record| record.network);
+            at.is_none_or(|at| at >= *since)
+        }
+        _ => false,
+    };
     let lag_ns = log.lag_max.map_or(0, Span::as_ns);
     let mut excess = Excess::default();
     for (listener, bound) in joined.listeners.iter().zip(&plan.bounds) {
@@ -255,7 +273,9 @@ fn excess(
                 && in_network.unwrap_or(latency) <= bound.as_ns().saturating_add(lag_ns);
             excess.in_network = excess.in_network.max(in_network);
             excess.count += 1;
-            excess.unexplained += u64::from(!explained);
+            let is_excused = !explained && is_excused(message);
+            excess.excused += u64::from(is_excused);
+            excess.unexplained += u64::from(!explained && !is_excused);
             if excess.worst.as_ref().is_none_or(|(worst, _)| over > *worst) {
                 let host = &system.node(listener.end.node).name;
                 let took = span(latency);

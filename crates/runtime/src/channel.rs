@@ -26,7 +26,7 @@ pub enum Written {
     },
     /// The declared rate does not allow it yet and the caller would not wait.
     RateExceeded {
-        /// From when on it is allowed.
+        /// Until when a write that waits would do so.
         until: SyncedTime,
     },
     /// No listener is ready: nothing is reserved and the caller would not wait.

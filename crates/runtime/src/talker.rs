@@ -73,7 +73,8 @@ impl ChannelParameters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the channel's declared rate is exceeded")]
 pub struct RateExceeded {
-    /// The earliest instant at which a message is allowed.
+    /// Until when a write that waits would do so: when the message is due, or as soon as the rate
+    /// allows it where none catches up.
     pub until: SyncedTime,
 }
 
@@ -144,7 +145,9 @@ impl Talker {
     /// Continues where this host's talker was closed that captured its last message at `last`: the
     /// declared rate holds across its starts. The one before may have had no credit left.
     pub fn go_on(&mut self, last: SyncedTime) {
-        self.due = Some(last + self.parameters.tolerance + self.parameters.interval);
+        let ChannelParameters { tolerance, catch_up, interval, .. } = self.parameters;
+        let spent = if catch_up > Span::ZERO { Span::ZERO } else { tolerance };
+        self.due = Some(last + spent + interval);
         (self.last, self.now) = (Some(last), Some(last));
     }
 

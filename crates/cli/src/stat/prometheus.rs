@@ -192,6 +192,14 @@ fn skipped(text: &mut String, skipped: &[Skipped]) {
 /// Serves the counters over HTTP until it is interrupted. Each answer has those of its moment.
 pub(super) fn serve(arguments: &StatArguments, at: SocketAddr) -> anyhow::Result<Exit> {
     let interrupted = super::interrupted()?;
+    // A request that is no URI of a server may make a thread of the library panic: that costs the
+    // client its connection, and nobody a line for each.
+    let (own, say) = (std::thread::current().id(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().id() == own {
+            say(panic);
+        }
+    }));
     let wanted_ends = arguments.clone();
     // One look at a time: a look reads of all processes which files they have open.
     let looking = Mutex::new(BTreeSet::new());

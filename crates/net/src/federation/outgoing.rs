@@ -8,7 +8,7 @@ use onbeat_model::federation::{Connection, Tag};
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_runtime::federate::wire::{Content, FederateMessage, HEADER};
-use onbeat_runtime::talker::Talker;
+use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::{Pdu, unwrap};
 use std::collections::VecDeque;
 
@@ -59,7 +59,11 @@ impl Outgoing {
         let channel = subject.system.channel(id);
         Self {
             id,
-            talker: Talker::new(channel_parameters(subject.system, channel)),
+            // Bounds of connections rest on the declared rate alone.
+            talker: Talker::new(ChannelParameters {
+                catch_up: Span::ZERO,
+                ..channel_parameters(subject.system, channel)
+            }),
             octets: vec![0; channel.size.get() as usize],
             // The numbers of ports and federates are short: the figures do not depend on them.
             port: port as u16,

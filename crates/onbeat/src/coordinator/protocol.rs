@@ -19,9 +19,9 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program of another is refused at its first message.
-pub const VERSION: u16 = 13;
-/// The oldest version that is understood: the one that knows of the integrity of channels.
-pub const OLDEST_VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
+/// The oldest version that is understood: the one that knows by how much channels catch up.
+pub const OLDEST_VERSION: u16 = 14;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -628,7 +628,7 @@ mod tests {
             talker_address: Some(MacAddress([2, 0, 0, 0, 0, 9])),
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
-            catch_up: Span::ZERO,
+            catch_up: Span::from_us(1_125),
             fixed_delay: Span::from_ms(2),
             clock_error: Span::from_us(5),
             epoch: -7,

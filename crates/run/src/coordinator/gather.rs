@@ -69,7 +69,7 @@ impl Session<'_> {
         (count > HELD).then(|| {
             format!(
                 "channel `{}`: {count} of {} writes on host `{}` were held by the declared rate, \
-                 the last one until {}: a program that writes too often, or that was late once and \
+                 the last one until {}: a program that writes too often, or that was late and \
                  writes what it missed, has all later messages captured later than it meant",
                 self.system.channel(end.channel).name,
                 end.records.len(),

@@ -37,6 +37,7 @@ impl Case<'_> {
     fn chain(&mut self, chain: &Value, results: &[Value]) {
         let [channel] = list(&chain["channels"]) else { return };
         let whole = results.iter().any(|one| one["name"] == *channel && self.is_undisturbed(one));
+        let whole = whole && !text(&chain["verdict_reason"]).contains(" was late and caught up, ");
         let most = chain["latency_ns"]["max"].as_i64().zip(chain["bound_ns"].as_i64());
         if let Some((most, bound)) = most.filter(|(most, bound)| whole && most > bound) {
             let name = text(&chain["name"]);
@@ -70,19 +71,16 @@ impl Case<'_> {
             return;
         }
         let place = format!("{} at {}", channel.name, text(&listener["host"]));
-        if undisturbed && !self.caught_up() {
+        // A talker that was late and caught up is not counted by bounds.
+        let caught_up = text(&result["verdict_reason"]).contains(" was late and caught up, ");
+        if undisturbed && !caught_up {
             self.find("guarantee", format!("{place} took {most} ns of {bound}"));
         }
-        let excused = (self.clocks_jump() || self.caught_up()) && result["verdict"] == "not judged";
+        let excused = (self.clocks_jump() || caught_up) && result["verdict"] == "not judged";
         if result["verdict"] != "broken" && !excused {
             let verdict = text(&result["verdict"]);
             self.find("books", format!("{place} took {most} ns of {bound}, and is {verdict}"));
         }
-    }
-
-    /// Whether a talker that was late caught up, which bounds do not count.
-    fn caught_up(&self) -> bool {
-        list(&self.run["channels"]).iter().any(|channel| channel["caught_up"].as_i64() > Some(0))
     }
 
     /// A frame needs the time of the wires, and every bridge that stores it that of its length.

@@ -650,7 +650,8 @@ impl Fixpoint<'_> {
             return;
         };
         if let Some(network) = &network {
-            let late = if wakeup.hi <= Some(network.catch_up) { state.now } else { captured.now };
+            let is_punctual = wakeup.hi.is_some_and(|late| late <= network.catch_up);
+            let late = if is_punctual { state.now } else { captured.now };
             captured.due[end] = due_after(network, captured.due[end], captured.now, late.hi);
         }
         let number = captured.counts[end];
@@ -933,6 +934,12 @@ fn due_after(
         return next(due.later(captured));
     }
     let may_be_first = due.lo == NEVER;
+    if !may_be_first && due.hi.is_some_and(|hi| hi < captured.lo) {
+        // Who is slower than the rate is always late, by more each time, until the phase moves:
+        // what is due is told by the capture, so that rounds are equal.
+        let slack = Interval { lo: captured.lo - catch_up, hi: captured.hi };
+        return next(slack);
+    }
     if !may_be_first && late.is_some_and(|late| late <= due.lo + catch_up) {
         return next(due);
     }

@@ -89,7 +89,7 @@ fn setup(dice: &mut Dice) -> Setup {
                     latency: (best, best + dice.between(0, 20)),
                     interval,
                     tolerance: dice.between(0, 10),
-                    catch_up: if dice.chance(50) { interval } else { 0 },
+                    catch_up: [0, interval, interval + 10][dice.between(0, 2) as usize],
                 };
                 it.channels.push(is_wire.then_some(wire));
                 since += if is_wire { best } else { 0 };

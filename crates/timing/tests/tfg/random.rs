@@ -314,7 +314,7 @@ fn channel(dice: &mut Dice, kind: Kind, hosts: usize) -> Channel {
     };
     let interval = ms(dice.roll(6) as i64);
     let tolerance = ms(dice.roll(2) as i64);
-    let catch_up = if dice.chance(50) { interval } else { Span::ZERO };
+    let catch_up = [Span::ZERO, interval, interval + tolerance][dice.roll(3)];
     let network = NetworkChannel {
         latencies: (0..hosts).map(|host| (host, latency(dice))).collect(),
         fixed_delay: ms(dice.roll(5) as i64),
