@@ -78,6 +78,7 @@ bench:
 	python3 benches/plan/run.py $(BENCH)
 	python3 benches/noise/run.py $(BENCH)
 	python3 benches/clock/run.py $(BENCH)
+	python3 benches/virtual_time/run.py $(BENCH)
 
 clean:
 	$(CARGO) clean

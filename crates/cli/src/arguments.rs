@@ -489,6 +489,9 @@ pub(crate) struct RunArguments {
     /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Virtual time: runs twice, and names the first call of a program that differs
+    #[arg(long, conflicts_with_all = ["on", "interface", "task_trace"])]
+    pub(crate) verify: bool,
     /// Real time: writes a marker into the kernel's trace for each message
     #[arg(long)]
     pub(crate) trace: bool,

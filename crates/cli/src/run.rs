@@ -17,12 +17,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{Carrier, RunLog};
+use onbeat_model::record::{Carrier, Ending, RunLog};
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
 use onbeat_net::network_code::CarryingStation;
-use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
+use onbeat_run::coordinator::{
+    self, Calls, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions,
+};
 use onbeat_run::process::{Reaper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -53,6 +55,10 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let source = load(arguments)?;
     let network = chosen::network(&source.system, arguments)?;
     let mut wanted = wanted(&source, arguments, &network)?;
+    let is_real = |wanted: &Wanted| wanted.system.run.time == TimeMode::Real;
+    if arguments.verify && wanted.iter().any(is_real) {
+        bail!(WrongArgument("--verify is for virtual time: real time repeats nothing".to_owned()));
+    }
     let watch = watch(&wanted, arguments)?;
     let target = out(&source, arguments.out.as_deref())?;
     let host = match &wanted[0].network {
@@ -73,17 +79,24 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let mut output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let mut recording = Recording::begin(&target)?;
-    let mut runs = Vec::new();
+    let (mut runs, mut is_same) = (Vec::new(), true);
     for wanted in wanted {
-        let watch = (&watch, task_trace.as_deref(), &mut recording);
-        let log = execute(&source, &wanted, watch, output.reaper(), &interrupted);
-        let left = end_orphans(output.reaper().number());
-        if !left.is_empty() {
-            terminal::say(format_args!(
-                "onbeat: processes {left:?}, which the programs left behind, could not be ended"
-            ));
+        let watch = (&watch, task_trace.as_deref());
+        let mut calls = arguments.verify.then(Calls::default);
+        let noted = (&mut calls, Some(&mut recording));
+        let log = execute(&source, &wanted, watch, noted, output.reaper(), &interrupted);
+        end_left_behind(output.reaper());
+        let log = log?;
+        let is_over = || interrupted.load(Ordering::Relaxed);
+        if calls.as_mut().filter(|_| !is_over()).map(Calls::repeat).is_some() {
+            let noted = (&mut calls, None);
+            let again = execute(&source, &wanted, watch, noted, output.reaper(), &interrupted);
+            end_left_behind(output.reaper());
+            // Of a run that was cut off nothing can be said.
+            let calls = calls.filter(|_| !is_over()).unwrap_or_default();
+            is_same &= is_over() || is_repeated(&wanted.scenario, (&log, again), &calls);
         }
-        runs.push(measured(wanted.plan, &wanted.system, log?)?);
+        runs.push(measured(wanted.plan, &wanted.system, log)?);
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -91,7 +104,69 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let results = write(&source.system, &runs, output, trace)?;
     recording.done();
     show(&source.system, &results, &target, arguments.json);
-    Ok(exit_of(&results, interrupted.load(Ordering::Relaxed)))
+    match exit_of(&results, interrupted.load(Ordering::Relaxed)) {
+        Exit::Fine if !is_same => Ok(Exit::Broken),
+        exit => Ok(exit),
+    }
+}
+
+/// Ends what programs have left behind.
+fn end_left_behind(reaper: &Reaper) {
+    let left = end_orphans(reaper.number());
+    if !left.is_empty() {
+        terminal::say(format_args!(
+            "onbeat: processes {left:?}, which the programs left behind, could not be ended"
+        ));
+    }
+}
+
+/// What two runs should have in common: all but the words about how a program hung.
+fn comparable(log: &RunLog) -> Vec<u8> {
+    let mut log = log.clone();
+    if let Ending::Early { reason, .. } = &mut log.ending {
+        reason.clear();
+    }
+    onbeat_measure::records::encode(&log)
+}
+
+/// Whether a second run did the same; says so.
+fn is_repeated(
+    scenario: &str,
+    (first, second): (&RunLog, anyhow::Result<RunLog>),
+    calls: &Calls,
+) -> bool {
+    let run = if scenario.is_empty() { "the run" } else { scenario };
+    let second = match second {
+        Ok(second) => second,
+        Err(error) => {
+            terminal::say(format_args!("onbeat: {run} could not be executed again: {error:#}"));
+            return false;
+        }
+    };
+    let difference = calls.difference().or_else(|| {
+        let differ = comparable(first) != comparable(&second);
+        differ.then(|| "left other records, although its programs made the same calls".to_owned())
+    });
+    if let (Some(_), Ending::Early { reason, .. }) = (&difference, &second.ending) {
+        terminal::say(format_args!(
+            "onbeat: the second time {run} ended before its time: {reason}"
+        ));
+    }
+    match &difference {
+        None => {
+            let (count, more) = calls.count();
+            let least = if more { "more than " } else { "" };
+            terminal::say(format_args!(
+                "onbeat: {run} was executed twice: {least}{count} calls of its programs, the same \
+                 both times"
+            ));
+        }
+        Some(difference) => terminal::say(format_args!(
+            "onbeat: {run} is not deterministic: the second time it {difference}\n(what programs \
+             must not do in virtual time: docs/engines.md)"
+        )),
+    }
+    difference.is_none()
 }
 
 /// The description, or the system of one program.
@@ -331,7 +406,8 @@ pub(crate) fn unapplied(wanted: &Wanted) {
 fn execute(
     source: &Source,
     wanted: &Wanted,
-    (watch, task_trace, recording): (&Watch, Option<&Path>, &mut Recording),
+    (watch, task_trace): (&Watch, Option<&Path>),
+    (calls, recording): (&mut Option<Calls>, Option<&mut Recording>),
     reaper: &mut Reaper,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
@@ -343,7 +419,8 @@ fn execute(
     unapplied(wanted);
     let bar = progress_bar(&wanted.scenario, settings);
     let mut progress = |now: NetTime| bar.set_position((now.as_ns() / 1_000_000).max(0) as u64);
-    let mut recorded = |log: &RunLog| recording.add(log);
+    let is_first = recording.is_some();
+    let mut recorded = recording.map(|recording| |log: &RunLog| recording.add(log));
     let options = RunOptions {
         proposed: wanted.proposed.clone(),
         scenario: wanted.scenario.clone(),
@@ -352,18 +429,19 @@ fn execute(
         stations: wanted.stations.clone(),
         directory: &source.directory,
         progress: &mut progress,
-        recorded: Some(&mut recorded),
+        recorded: recorded.as_mut().map(|it| it as &mut dyn FnMut(&RunLog)),
         interrupted,
         trace: watch.trace,
         break_at: watch.break_at,
         task_trace,
+        calls: calls.as_mut(),
         reaper: Some(reaper),
     };
     let outcome = coordinator::run(&wanted.system, &wanted.plan, options);
     bar.finish_and_clear();
     match outcome {
         Ok(Outcome { log, notes }) => {
-            for note in notes {
+            for note in notes.iter().filter(|_| is_first) {
                 terminal::say(format_args!("onbeat: {note}"));
             }
             Ok(log)

@@ -129,6 +129,7 @@ fn a_program_that_dies_is_named_and_the_run_ends() {
 fn a_program_that_hangs_is_named_and_the_run_ends_with_what_it_started() {
     let said = misbehaving("hangs", "virtual");
     assert!(said.contains("program `right` hangs"), "{said}");
+    assert!(said.contains("`right` computes)"), "{said}");
 }
 
 #[test]

@@ -103,6 +103,7 @@ mod timedc_table;
 mod timedc_trace;
 mod trust;
 mod tune;
+mod turns;
 mod users;
 mod verbs;
 mod windows;

@@ -12,4 +12,5 @@ pub mod machine;
 pub mod netns;
 pub mod noise;
 pub mod process;
+mod standing;
 pub mod user;

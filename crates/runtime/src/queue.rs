@@ -35,6 +35,11 @@ impl<T> ReceiveQueue<T> {
         self.waiting.pop_front()
     }
 
+    /// Those that wait, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.waiting.iter()
+    }
+
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

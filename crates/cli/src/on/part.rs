@@ -278,6 +278,7 @@ impl Member {
             trace: order.trace,
             break_at: order.break_ns.map(Span::from_ns),
             task_trace: None,
+            calls: None,
             reaper: Some(&mut *reaper),
         };
         let outcome = coordinator::run(&system, &plan, options);

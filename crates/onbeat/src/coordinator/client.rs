@@ -2,15 +2,17 @@
 //!
 //! Every thread has a connection of its own, kept with the thread. In virtual time each call that
 //! blocks is a question to the coordinator, which answers when its time has come; the time of the
-//! last answer is the time until the next question, since work between calls takes none. In real
-//! time only set-up goes that way: an end has a socket of its own, sleeps are the thread's own, and
-//! so no process is between a thread and its frames.
+//! last answer is the time until the next question, since work between calls takes none. Questions
+//! and answers are in memory that both share. In real time only set-up goes that way, by a socket:
+//! an end has one of its own, sleeps are the thread's own, and so no process is between a thread
+//! and its frames.
 
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndpointIo, Listener, Talker};
+use crate::coordinator::control::{Connection, Control, OnProcessor};
 use crate::coordinator::protocol::{
     Attachment, Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, OLD_ENVIRONMENT,
-    Reply, Request, Start, VERSION, Work,
+    Request, Start, VERSION, Work,
 };
 use crate::coordinator::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
@@ -36,7 +38,7 @@ use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::FileType;
 use rustix::mm::MlockAllFlags;
-use rustix::thread::{LinkNameSpaceType, gettid, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::io::{self, IoSlice};
@@ -91,89 +93,8 @@ pub enum SetupError {
     ChannelError(#[from] ChannelError),
 }
 
-/// A thread's own connection to the coordinator.
-#[derive(Debug)]
-struct Control {
-    socket: OwnedFd,
-    /// The process whose it is.
-    owner: u32,
-    /// The time of the last answer.
-    now: Instant,
-    stopped: bool,
-    packet: [u8; MAX_PACKET],
-}
-
 thread_local! {
     static CONTROL: RefCell<Option<Control>> = const { RefCell::new(None) };
-}
-
-impl Control {
-    fn over(socket: OwnedFd) -> Self {
-        let (owner, packet) = (crate::fork::process(), [0; MAX_PACKET]);
-        Self { socket, owner, now: Instant::default(), stopped: false, packet }
-    }
-
-    /// Makes the calling thread the one whose socket this is; returns when it may continue.
-    fn begin(socket: OwnedFd) -> Result<Self, SetupError> {
-        let mut control = Self::over(socket);
-        let tid = gettid().as_raw_nonzero().get().unsigned_abs();
-        match control.ask(&Request::Begin(tid))? {
-            Body::Done => Ok(control),
-            Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
-            _ => Err(SetupError::ProtocolViolation),
-        }
-    }
-
-    /// Sends a request that is not answered. A forked child has its parent's connections, but no
-    /// part in the run.
-    fn tell(&mut self, request: &Request<'_>) -> Result<(), ChannelError> {
-        if crate::fork::process() != self.owner {
-            return Err(ChannelError::Forked);
-        }
-        let length = request.encode(&mut self.packet);
-        let parts = [IoSlice::new(&self.packet[..length])];
-        socket::send(&self.socket, &parts).map_err(|_| ChannelError::Disconnected)
-    }
-
-    /// Asks for what is answered with the ticket of a thread, and its socket.
-    fn ask_for_ticket(&mut self, request: &Request<'_>) -> Result<(u32, OwnedFd), SetupError> {
-        if self.stopped {
-            return Err(ChannelError::Stopped.into());
-        }
-        self.tell(request)?;
-        let got = socket::receive_with(&self.socket, &mut self.packet)?;
-        let (length, mut with) = got.ok_or(ChannelError::Disconnected)?;
-        let reply =
-            Reply::decode(&self.packet[..length]).map_err(|_| SetupError::ProtocolViolation)?;
-        match (reply.body, with.pop()) {
-            (Body::Ticket(ticket), Some(socket)) => Ok((ticket, socket)),
-            (Body::Refused(why), _) => Err(SetupError::Refused(why.to_owned())),
-            (Body::Stopped, _) => {
-                self.stopped = true;
-                Err(ChannelError::Stopped.into())
-            }
-            _ => Err(SetupError::ProtocolViolation),
-        }
-    }
-
-    /// Sends a request and waits for its answer. Real-time: allocates nothing.
-    fn ask(&mut self, request: &Request<'_>) -> Result<Body<'_>, ChannelError> {
-        if self.stopped {
-            return Err(ChannelError::Stopped);
-        }
-        self.tell(request)?;
-        let got = socket::receive(&self.socket, &mut self.packet);
-        let length =
-            got.map_err(|_| ChannelError::Disconnected)?.ok_or(ChannelError::Disconnected)?;
-        let reply =
-            Reply::decode(&self.packet[..length]).map_err(|_| ChannelError::Disconnected)?;
-        self.now = Instant { local: reply.local, network: Some(reply.network) };
-        if reply.body == Body::Stopped {
-            self.stopped = true;
-            return Err(ChannelError::Stopped);
-        }
-        Ok(reply.body)
-    }
 }
 
 /// Uses the calling thread's connection.
@@ -260,7 +181,9 @@ pub struct RunContext {
 #[derive(Debug)]
 pub struct AnnouncedThread {
     ticket: u32,
-    socket: OwnedFd,
+    connection: Connection,
+    /// That of the thread that creates it.
+    processor: OnProcessor,
 }
 
 impl RunContext {
@@ -277,9 +200,9 @@ impl RunContext {
         let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
         let (interface, keys) = (OnceLock::new(), OnceLock::new());
         let shared = Shared { start, base, instruments, interface, keys };
-        let mut door = Control::over(inherited(&value)?);
-        let (_, socket) = door.ask_for_ticket(&Request::Hello(VERSION))?;
-        CONTROL.set(Some(Control::begin(socket)?));
+        let door = Connection { socket: Arc::new(inherited(&value)?), memory: None };
+        let (_, own) = Control::over(door).ask_for_ticket(&Request::Hello(VERSION))?;
+        CONTROL.set(Some(Control::begin(own, OnProcessor::default())?));
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -318,24 +241,10 @@ impl RunContext {
         self.shared.base.check_owner()?;
         CONTROL.with_borrow_mut(|control| {
             let control = control.as_mut().ok_or(ChannelError::UnknownThread)?;
-            if control.stopped {
-                return Err(ChannelError::Stopped.into());
-            }
-            control.tell(&Request::Open { role, size, name })?;
-            let got = socket::receive_with(&control.socket, &mut control.packet)?;
-            let (length, descriptors) = got.ok_or(ChannelError::Disconnected)?;
-            let reply = Reply::decode(&control.packet[..length]);
-            let body = reply.map_err(|_| SetupError::ProtocolViolation)?.body;
-            let (end, start, last, capacity, parameters, attachment) = match body {
-                Body::Opened { end, start, last, capacity, parameters, attachment } => {
-                    (end, start, last, capacity, parameters, attachment)
-                }
-                Body::Refused(why) => return Err(SetupError::Refused(why.to_owned())),
-                Body::Stopped => {
-                    control.stopped = true;
-                    return Err(ChannelError::Stopped.into());
-                }
-                _ => return Err(SetupError::ProtocolViolation),
+            let request = Request::Open { role, size, name };
+            let (body, descriptors) = control.ask_for_descriptors(&request)?;
+            let Body::Opened { end, start, last, capacity, parameters, attachment } = body else {
+                return Err(SetupError::ProtocolViolation);
             };
             let mut descriptors = descriptors.into_iter();
             let memory = descriptors.next().ok_or(SetupError::ProtocolViolation)?;
@@ -560,13 +469,14 @@ impl RunContext {
     /// Announces a thread that is about to be created.
     pub fn announce(&self) -> Result<AnnouncedThread, ChannelError> {
         self.shared.start()?;
-        let (ticket, socket) = with_control(|control| {
-            control.ask_for_ticket(&Request::Announce).map_err(|error| match error {
+        with_control(|control| {
+            let asked = control.ask_for_ticket(&Request::Announce);
+            let (ticket, connection) = asked.map_err(|error| match error {
                 SetupError::ChannelError(fault) => fault,
                 _ => ChannelError::Disconnected,
-            })
-        })?;
-        Ok(AnnouncedThread { ticket, socket })
+            })?;
+            Ok(AnnouncedThread { ticket, connection, processor: control.processor })
+        })
     }
 
     /// Waits, in the time of the run, until an announced thread has ended.
@@ -587,8 +497,8 @@ impl AnnouncedThread {
     /// Makes the calling thread the announced one; returns when the run lets it continue.
     pub fn begin(self) -> Result<(), SetupError> {
         want_exact_timers();
-        let farewell = self.socket.try_clone().map_err(|_| ChannelError::Disconnected)?;
-        CONTROL.set(Some(Control::begin(self.socket)?));
+        let farewell = self.connection.clone();
+        CONTROL.set(Some(Control::begin(self.connection, self.processor)?));
         Farewell::at_the_end(farewell);
         Ok(())
     }
@@ -598,13 +508,13 @@ impl AnnouncedThread {
 /// ends the process by exit(), which runs the destructors of thread-local values, too. So it is
 /// thread-specific data of POSIX, and has the connection for itself.
 struct Farewell {
-    socket: OwnedFd,
+    connection: Connection,
     /// The process whose it is.
     owner: u32,
 }
 
 impl Farewell {
-    fn at_the_end(socket: OwnedFd) {
+    fn at_the_end(connection: Connection) {
         static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
         let key = KEY.get_or_init(|| {
             let mut key = 0;
@@ -612,19 +522,17 @@ impl Farewell {
             unsafe { libc::pthread_key_create(&raw mut key, Some(Self::say)) };
             key
         });
-        let farewell = Box::new(Self { socket, owner: crate::fork::process() });
+        let farewell = Box::new(Self { connection, owner: crate::fork::process() });
         // SAFETY: the key was made; what it gets is the destructor's from now on.
         unsafe { libc::pthread_setspecific(*key, Box::into_raw(farewell).cast()) };
     }
 
     unsafe extern "C" fn say(farewell: *mut c_void) {
         // SAFETY: `at_the_end` made it for this thread.
-        let Self { socket, owner } = *unsafe { Box::from_raw(farewell.cast::<Self>()) };
+        let Self { connection, owner } = *unsafe { Box::from_raw(farewell.cast::<Self>()) };
         if crate::fork::process() == owner {
-            let mut packet = [0; MAX_PACKET];
-            let length = Request::Bye.encode(&mut packet);
             // One that has left already, or a coordinator that is gone, needs no farewell.
-            let _ = socket::send(&socket, &[IoSlice::new(&packet[..length])]);
+            let _ = connection.send(&Request::Bye, &mut [0; MAX_PACKET]);
         }
     }
 }
@@ -636,6 +544,7 @@ pub fn leave() {
         if let Some(mut control) = control.take() {
             // A coordinator that is gone needs no farewell.
             let _ = control.tell(&Request::Bye);
+            control.processor.follow(None);
         }
     });
 }
@@ -808,7 +717,7 @@ fn tell_closed(end: u32) {
     let _ = with_control(|control| {
         let length = Request::Close(end).encode(&mut control.packet);
         let parts = [IoSlice::new(&control.packet[..length])];
-        socket::try_send(&control.socket, &parts).map_err(|_| ChannelError::Disconnected)
+        socket::try_send(&control.connection.socket, &parts).map_err(|_| ChannelError::Disconnected)
     });
 }
 
@@ -869,7 +778,7 @@ impl ChannelIo for CoordinatorIo {
             return self.receive_own(into, patience);
         }
         with_control(|control| {
-            let body = control.ask(&Request::Receive(self.end, patience))?;
+            let body = control.receive(self.end, patience)?;
             let (arrived, ready, length) = match body {
                 Body::Empty => return Ok(None),
                 Body::Frame { arrived, ready_local, ready, octets } => {

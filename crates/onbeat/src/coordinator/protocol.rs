@@ -19,9 +19,9 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program of another is refused at its first message.
-pub const VERSION: u16 = 14;
-/// The oldest version that is understood: the one that knows by how much channels catch up.
-pub const OLDEST_VERSION: u16 = 14;
+pub const VERSION: u16 = 15;
+/// The oldest version that is understood: the one in which memory comes with tickets.
+pub const OLDEST_VERSION: u16 = 15;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -36,6 +36,10 @@ pub enum Request<'a> {
     /// The first message of a thread, as `gettid` numbers it, on the socket that came with its
     /// ticket. The answer comes when it may continue.
     Begin(u32),
+    /// The same of a thread that uses the memory that came with its ticket: all other packets are
+    /// in it, but answers with descriptors. Its answer to such a one is empty, and it is followed
+    /// on the socket.
+    BeginInMemory(u32),
     /// Opens an end of a channel.
     Open {
         /// Which end.
@@ -58,6 +62,9 @@ pub enum Request<'a> {
     Launch(u32, SyncedTime, &'a [u8]),
     /// Receives a frame on an end.
     Receive(u32, Timeout),
+    /// Has received the oldest frame of an end, which was offered, instead of asking for it. Not
+    /// answered.
+    Took(u32, Timeout),
     /// Waits until one of these ends has a frame.
     Select(EndpointNumbers<'a>, Timeout),
     /// Closes an end. Not answered.
@@ -77,6 +84,9 @@ pub enum Request<'a> {
     },
     /// Wakes the threads of the program that wait for this key. Not answered.
     Unpark(u64),
+    /// There is no room for more requests that are not answered; answered at once, without new
+    /// offers.
+    Yield,
     /// The thread ends.
     Bye,
 }
@@ -206,7 +216,7 @@ pub enum Body<'a> {
     Empty,
     /// The end at this position of those asked for has a frame.
     Ready(u32),
-    /// The ticket of a thread; its socket comes with the packet.
+    /// The ticket of a thread; its socket comes with the packet, and in virtual time its memory.
     Ticket(u32),
     /// The run is over.
     Stopped,
@@ -429,6 +439,9 @@ impl<'a> Request<'a> {
             Self::Unpark(key) => to.u8(13).i64(key as i64),
             Self::Bye => to.u8(10),
             Self::Begin(tid) => to.u8(15).u32(tid),
+            Self::BeginInMemory(tid) => to.u8(17).u32(tid),
+            Self::Yield => to.u8(18),
+            Self::Took(end, patience) => to.u8(19).u32(end).patience(patience),
         };
         to.length
     }
@@ -469,6 +482,12 @@ impl<'a> Request<'a> {
             13 => Self::Unpark(from.i64()? as u64),
             14 => Self::Close(from.u32()?),
             15 => Self::Begin(from.u32()?),
+            17 => Self::BeginInMemory(from.u32()?),
+            18 => Self::Yield,
+            19 => {
+                let end = from.u32()?;
+                Self::Took(end, from.patience()?)
+            }
             16 => Self::Launch(from.u32()?, SyncedTime::from_ns(from.i64()?), from.rest()),
             _ => return Err(ProtocolViolation),
         };
@@ -640,6 +659,9 @@ mod tests {
         for request in [
             Request::Hello(VERSION),
             Request::Begin(u32::MAX),
+            Request::BeginInMemory(1),
+            Request::Yield,
+            Request::Took(u32::MAX, Timeout::Endless),
             Request::Open { role: Role::Talker, size: Octets::new(8), name: "mcast42" },
             Request::Open { role: Role::Listener, size: Octets::new(8), name: "" },
             Request::Start,

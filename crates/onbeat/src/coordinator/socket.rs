@@ -119,6 +119,13 @@ fn receive_flagged(
     }
 }
 
+/// Whether the other side is gone. What it sent before may still be there.
+pub fn is_gone(socket: impl AsFd) -> bool {
+    let mut set = [PollFd::new(&socket, PollFlags::empty())];
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut set, timeout(Span::ZERO).as_ref()).is_ok() && set[0].revents().intersects(gone)
+}
+
 /// Waits until there is something to receive, or the other side is gone; `false`: neither within
 /// `patience`.
 pub fn readable(socket: impl AsFd, patience: Span) -> io::Result<bool> {

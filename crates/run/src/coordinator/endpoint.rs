@@ -12,11 +12,15 @@ use onbeat_runtime::queue::ReceiveQueue;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, Header};
 use rustix::fd::{AsRawFd, OwnedFd};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The most records that a run keeps, of all its ends.
 const RECORDS_MAX: u32 = shared_log::MAX_CAPACITY;
+
+/// So often frames are offered that are not taken: the program does not read this end.
+const OFFERS_IGNORED: u8 = 8;
 
 /// For so many messages of an end there is room from the start.
 const RESERVED: u32 = 1 << 16;
@@ -38,6 +42,8 @@ pub(super) struct Endpoint {
     pub(super) delivered: Vec<Delivered>,
     /// Listener, virtual time: delivered frames that are not read yet.
     pub(super) inbox: ReceiveQueue<Arrival>,
+    /// How often these were offered to the program since it read here last.
+    ignored: Cell<u8>,
     /// Real time: the end's own socket.
     pub(super) own: Option<OwnedFd>,
     /// Listener, real time: what keeps that one's queue.
@@ -99,6 +105,7 @@ impl Endpoint {
             transfers: Vec::with_capacity(if role == Role::Talker { reserve } else { 0 }),
             delivered: Vec::with_capacity(if role == Role::Listener { reserve } else { 0 }),
             inbox: ReceiveQueue::default(),
+            ignored: Cell::new(0),
             own,
             queue,
             door: None,
@@ -154,6 +161,19 @@ impl Endpoint {
         {
             self.overflow(&dropped.octets);
         }
+    }
+
+    /// The frames that wait, the oldest first, for a program that reads them.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &Arrival> {
+        let ignored = self.ignored.get();
+        self.ignored.set(ignored.saturating_add(1));
+        self.inbox.iter().filter(move |_| ignored < OFFERS_IGNORED)
+    }
+
+    /// The program reads here: the oldest frame that waits.
+    pub(super) fn take(&mut self) -> Option<Arrival> {
+        self.ignored.set(0);
+        self.inbox.pop()
     }
 
     /// Remembers that a frame was dropped from the queue, in the order of their coming.

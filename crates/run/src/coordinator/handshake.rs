@@ -8,10 +8,12 @@
 use crate::coordinator::session::{Failure, Session, State};
 use crate::coordinator::table::{ProgramId, ThreadId};
 use onbeat::clock::{MonoTime, pause};
+use onbeat::coordinator::mailbox::Mailbox;
 use onbeat::coordinator::protocol::{Body, MAX_PACKET, OLDEST_VERSION, Reply, Request, VERSION};
 use onbeat::coordinator::socket;
+use onbeat_model::system::TimeMode;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io;
@@ -24,9 +26,14 @@ const LOOK_AGAIN_FOR_HELLO: Span = Span::from_ms(20);
 
 /// A socket of a thread, or a program's door: the coordinator's side, which no other process has,
 /// and the program's.
-pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
-    let (ours, theirs) = socket::pair().map_err(|error| {
-        match Errno::from_io_error(&error) {
+pub(super) fn sockets() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let (ours, theirs) = socket::pair().map_err(no_descriptor)?;
+    set_socket_timeout(&ours, Timeout::Recv, Some(LOOK_AGAIN)).map_err(io::Error::from)?;
+    Ok((ours, theirs))
+}
+
+fn no_descriptor(error: io::Error) -> Failure {
+    match Errno::from_io_error(&error) {
         Some(Errno::MFILE | Errno::NFILE) => Failure(
             "the run has more threads and channel endpoints than this process may have open files: \
              raise the limit (ulimit -n)"
@@ -34,9 +41,31 @@ pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
         ),
         _ => error.into(),
     }
-    })?;
-    set_socket_timeout(&ours, Timeout::Recv, Some(LOOK_AGAIN)).map_err(io::Error::from)?;
-    Ok((ours, theirs))
+}
+
+/// What connects a thread with the coordinator.
+pub(super) struct Connection {
+    pub(super) socket: OwnedFd,
+    /// In virtual time.
+    pub(super) memory: Option<Mailbox>,
+    /// The program's side of the socket, then of the memory.
+    pub(super) theirs: Vec<OwnedFd>,
+}
+
+impl Connection {
+    pub(super) fn new(time: TimeMode) -> Result<Self, Failure> {
+        let (socket, own) = sockets()?;
+        if time == TimeMode::Real {
+            return Ok(Self { socket, memory: None, theirs: vec![own] });
+        }
+        let (memory, descriptor) = Mailbox::new().map_err(no_descriptor)?;
+        Ok(Self { socket, memory: Some(memory), theirs: vec![own, descriptor] })
+    }
+
+    /// What the thread is given.
+    pub(super) fn theirs(&self) -> Vec<BorrowedFd<'_>> {
+        self.theirs.iter().map(AsFd::as_fd).collect()
+    }
 }
 
 impl Session<'_> {
@@ -118,28 +147,35 @@ impl Session<'_> {
             }
             _ => Some("the first message must be a greeting"),
         };
-        let (ours, theirs) = connection()?;
+        let connection = Connection::new(self.options.settings.time)?;
         let main = self.members[program].main;
         let body = refused.map_or(Body::Ticket(main.0), Body::Refused);
         let (local, network) = (SyncedTime::ZERO, NetTime::ZERO);
         let mut packet = [0; MAX_PACKET];
         let length = Reply { local, network, body }.encode(&mut packet);
         if let Some(door) = self.members[program].door.take() {
-            let with = [theirs.as_fd()];
-            let with = if refused.is_none() { &with[..] } else { &[] };
+            let with = if refused.is_none() { connection.theirs() } else { Vec::new() };
             // One that is gone is found out when it is waited for.
-            let _ = socket::try_send_with(&door, &packet[..length], with);
+            let _ = socket::try_send_with(&door, &packet[..length], &with);
         }
         if refused.is_none() {
-            self.threads[main].socket = Some(ours);
+            let main = &mut self.threads[main];
+            (main.socket, main.memory) = (Some(connection.socket), connection.memory);
         }
         Ok(())
     }
 
     /// Takes a thread's first message on its own socket.
     pub(super) fn begun(&mut self, thread: ThreadId, packet: &[u8]) -> Result<(), Failure> {
-        let Request::Begin(tid) = self.decode(thread, packet)? else {
-            return Err(self.protocol_violation(thread, "sends a request before its greeting"));
+        let tid = match self.decode(thread, packet)? {
+            Request::BeginInMemory(tid) if self.threads[thread].memory.is_some() => tid,
+            Request::Begin(tid) => {
+                self.threads[thread].memory = None;
+                tid
+            }
+            _ => {
+                return Err(self.protocol_violation(thread, "sends a request before its greeting"));
+            }
         };
         self.threads[thread].state = State::Connected;
         self.threads[thread].tid = tid;

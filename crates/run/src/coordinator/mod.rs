@@ -8,12 +8,16 @@
 //! On a network of the kernel ([`NetworkKind`]) the engine carries nothing: programs use their
 //! interfaces, and the coordinator only starts, watches and records.
 
+mod calls;
+mod conversation;
 mod endpoint;
 mod gather;
 mod handshake;
 mod network;
+mod one_processor;
 mod processors;
 mod real_time;
+mod requests;
 mod session;
 mod station_on_kernel;
 mod synthetic;
@@ -23,6 +27,7 @@ mod told;
 mod virtual_time;
 mod wakeup;
 
+pub use calls::Calls;
 pub use endpoint::records_per_endpoint;
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 
@@ -101,6 +106,8 @@ pub struct RunOptions<'a> {
     pub break_at: Option<Span>,
     /// Programs of Timed C write there what their tasks do, each in a file with its name.
     pub task_trace: Option<&'a Path>,
+    /// Virtual time: notes what programs ask for, or holds it against what they asked for before.
+    pub calls: Option<&'a mut Calls>,
     /// Watches over the programs should this process be killed.
     pub reaper: Option<&'a mut Reaper>,
 }
@@ -181,8 +188,7 @@ pub fn run<'a>(
     let users = users(session.programs.iter().copied(), &session.carrier.kind, by_stations)?;
     for (position, user) in session.programs.positions().zip(&users) {
         let program = session.programs[position];
-        let (door, theirs) =
-            handshake::connection().map_err(|Failure(why)| io::Error::other(why))?;
+        let (door, theirs) = handshake::sockets().map_err(|Failure(why)| io::Error::other(why))?;
         let theirs = rustix::io::fcntl_dupfd_cloexec(theirs, DOOR_MIN).map_err(io::Error::from)?;
         let inode = rustix::fs::fstat(&theirs).map_err(io::Error::from)?.st_ino;
         let value = format!("{}:{inode}", theirs.as_raw_fd());

@@ -11,7 +11,7 @@ use crate::coordinator::table::{EndpointId, ThreadId};
 use crate::coordinator::wakeup::Wakeup;
 use onbeat::clock::{MonoTime, want_exact_timers};
 use onbeat::coordinator::client::STAMP;
-use onbeat::coordinator::protocol::{Base, Body, Request, Start};
+use onbeat::coordinator::protocol::{Base, Body, MAX_PACKET, Request, Start};
 use onbeat::coordinator::socket;
 use onbeat::interface::NetworkClock;
 use onbeat_model::system::ChannelId;
@@ -144,9 +144,10 @@ fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
         session.threads[thread].state = State::Running;
         session.answer(thread, Body::Done)?;
         while session.threads[thread].state == State::Running {
-            match session.listen_to(thread)? {
+            let mut packet = [0; MAX_PACKET];
+            match session.listen_to(thread, &mut packet)? {
                 None => session.departed(thread, GONE_PATIENCE)?,
-                Some(length) => serve(session, thread, length)?,
+                Some(length) => serve(session, thread, &packet[..length])?,
             }
         }
     }
@@ -263,11 +264,12 @@ fn hear(
         session.lag_max = session.lag_max.max(session.engine.now() - at);
     }
     advance(session, clock, now)?;
+    let mut packet = [0; MAX_PACKET];
     for speaker in ready {
         if let Speaker::Thread(thread) = speaker {
-            match session.listen_to(thread)? {
+            match session.listen_to(thread, &mut packet)? {
                 None => session.departed(thread, Span::ZERO)?,
-                Some(length) => serve(session, thread, length)?,
+                Some(length) => serve(session, thread, &packet[..length])?,
             }
         }
     }
@@ -289,10 +291,11 @@ fn receive_from_endpoint(
     end: EndpointId,
     sent: &mut Vec<SentFrame>,
 ) {
+    let mut packet = [0; MAX_PACKET];
     // More than these have come since: others have their turn.
     for _ in 0..FRAMES_AT_ONCE {
         let Some(own) = &session.endpoints[end].own else { return };
-        let length = match socket::try_receive(own, &mut session.packet[..]) {
+        let length = match socket::try_receive(own, &mut packet) {
             Ok(Some(length)) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Ok(None) | Err(_) => {
@@ -301,8 +304,8 @@ fn receive_from_endpoint(
                 return;
             }
         };
-        let packet = &session.packet[..length];
-        let (stamp, frame) = packet.split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
+        let stamped = packet[..length].split_first_chunk::<STAMP>();
+        let (stamp, frame) = stamped.unwrap_or((&[0; 8], &[]));
         // Nobody sends anything in the future.
         let latest = network_time(clock).max(NetTime::ZERO);
         let at = NetTime::from_ns(i64::from_le_bytes(*stamp)).clamp(NetTime::ZERO, latest);
@@ -311,14 +314,13 @@ fn receive_from_endpoint(
 }
 
 /// Serves what a thread asks through its own connection: set-up and the making of threads.
-fn serve(session: &mut Session<'_>, thread: ThreadId, length: usize) -> Result<(), Failure> {
-    let packet = session.packet.clone();
+fn serve(session: &mut Session<'_>, thread: ThreadId, packet: &[u8]) -> Result<(), Failure> {
     if session.threads[thread].state == State::Expected {
-        session.begun(thread, &packet[..length])?;
+        session.begun(thread, packet)?;
         session.threads[thread].state = State::Running;
         return session.answer(thread, Body::Done);
     }
-    match session.decode(thread, &packet[..length])? {
+    match session.decode(thread, packet)? {
         Request::Open { role, size, name } => session.open(thread, role, size, name),
         Request::Start if !session.started => {
             session.threads[thread].state = State::AtStart;

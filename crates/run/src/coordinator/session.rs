@@ -1,8 +1,10 @@
 //! One run's programs, threads and channel endpoints, as both kinds of time need them.
 
 use crate::coordinator::endpoint::{Endpoint, capacity};
-use crate::coordinator::handshake::connection;
+use crate::coordinator::handshake::Connection;
 use crate::coordinator::network::Carrier;
+use crate::coordinator::one_processor::OneProcessor;
+use crate::coordinator::requests::Requests;
 use crate::coordinator::station_on_kernel::{StationOnKernel, StationPart};
 use crate::coordinator::synthetic::{SyntheticListener, SyntheticTalker};
 use crate::coordinator::synthetic_on_kernel::SyntheticOnKernel;
@@ -13,10 +15,12 @@ use crate::coordinator::{NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
 use crate::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
+use crate::standing;
 use onbeat::clock::MonoTime;
 use onbeat::clock::{clamp_to_run, pause};
 use onbeat::coordinator::client::STAMP;
-use onbeat::coordinator::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
+use onbeat::coordinator::mailbox::Mailbox;
+use onbeat::coordinator::protocol::{Body, ProtocolViolation, Request};
 use onbeat::coordinator::socket;
 use onbeat::coordinator::socket_queue::SocketQueue;
 use onbeat::interface::{InterfaceSettings, Limits, NetworkClock, StationDoor, StationEndpoint};
@@ -33,7 +37,8 @@ use onbeat_net::network_code::{ChannelEnd, NetworkCode, NetworkCodeSettings, Sta
 use onbeat_net::{Engine, Options, Overfull};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::Frame;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -60,8 +65,8 @@ const fn max_drain(time: TimeMode) -> Span {
 }
 /// How long a program may take to exit once the run is over and its channels say so.
 const EXIT_PATIENCE: Span = Span::from_s(10);
-/// How often a wait for a program's exit looks whether the run was interrupted.
-const LOOK_AGAIN: Span = Span::from_ms(100);
+/// How often a wait for a program looks whether the run was interrupted.
+pub(super) const LOOK_AGAIN: Span = Span::from_ms(100);
 /// How long after its last connection closed a program may take to exit.
 pub(super) const GONE_PATIENCE: Span = Span::from_s(1);
 
@@ -86,8 +91,10 @@ pub(super) struct Member {
     pub(super) main: ThreadId,
     /// Why an end was refused to it last.
     refused: Option<String>,
-    /// Virtual time: how many requests it has made at this instant that gave it nothing.
-    pub(super) requests: u64,
+    /// Virtual time.
+    pub(super) requests: Requests,
+    /// Virtual time: its ends that have frames which it has not read.
+    pub(super) unread: BTreeSet<EndpointId>,
 }
 
 /// Where a thread stands.
@@ -126,6 +133,8 @@ pub(super) enum State {
 pub(super) struct Thread {
     pub(super) program: ProgramId,
     pub(super) socket: Option<OwnedFd>,
+    /// In virtual time, what packets are in instead.
+    pub(super) memory: Option<Mailbox>,
     pub(super) state: State,
     /// Counts its alarms, so that one which no longer matters is known.
     pub(super) alarms: u32,
@@ -140,7 +149,7 @@ pub(super) struct Thread {
 impl Thread {
     fn new(program: ProgramId, state: State) -> Self {
         let (selected, launch) = (Vec::new(), (0, Vec::new()));
-        Self { program, socket: None, state, alarms: 0, selected, launch, tid: 0 }
+        Self { program, socket: None, memory: None, state, alarms: 0, selected, launch, tid: 0 }
     }
 }
 
@@ -180,7 +189,8 @@ pub(super) struct Session<'a> {
     pub(super) stop: NetTime,
     pub(super) lag_max: Span,
     pub(super) told: Told,
-    pub(super) packet: Box<[u8; MAX_PACKET]>,
+    /// Where all threads are in virtual time.
+    pub(super) processor: OneProcessor,
     plan: &'a Plan,
     /// Those that carry the channels on the emulated network, if any do.
     pub(super) stations: Option<NetworkCode>,
@@ -254,7 +264,7 @@ impl<'a> Session<'a> {
             stop,
             lag_max: Span::ZERO,
             told: Told::default(),
-            packet: Box::new([0; MAX_PACKET]),
+            processor: OneProcessor::any(),
         };
         if session.carrier.is_emulated() {
             session.join_protocols()?;
@@ -508,7 +518,14 @@ impl<'a> Session<'a> {
         let (program, main) = (self.members.next(), self.threads.next());
         let joins = self.programs[program].joins;
         let door = Some(door).filter(|_| joins);
-        self.members.push(Member { running, door, main, refused: None, requests: 0 });
+        self.members.push(Member {
+            running,
+            door,
+            main,
+            refused: None,
+            requests: Requests::default(),
+            unread: BTreeSet::new(),
+        });
         // Nobody waits for one that does not join.
         let state = if joins { State::Expected } else { State::Done };
         self.threads.push(Thread::new(program, state));
@@ -582,7 +599,16 @@ impl<'a> Session<'a> {
 
     pub(super) fn hung(&self, program: ProgramId, what: &str) -> Failure {
         let patience = self.options.settings.hang_timeout;
-        self.program_error(program, format!("hangs: it {what} for {patience}"))
+        let waits = |tid: u32| {
+            let is_it = |thread: &Thread| {
+                let idle = [State::Expected, State::Running, State::Done].contains(&thread.state);
+                thread.program == program && thread.tid == tid && !idle
+            };
+            self.threads.position(is_it).is_some()
+        };
+        let standing = standing::of(self.members[program].running.group(), waits);
+        let standing = if standing.is_empty() { standing } else { format!(" ({standing})") };
+        self.program_error(program, format!("hangs: it {what} for {patience}{standing}"))
     }
 
     /// A thread that is about to be created, by one that is answered with its ticket.
@@ -591,60 +617,15 @@ impl<'a> Session<'a> {
         if live >= MAX_THREADS {
             return Err(self.protocol_violation(by, "creates more threads than a run may have"));
         }
-        let (ours, theirs) = connection()?;
+        let connection = Connection::new(self.options.settings.time)?;
         let ticket = self.threads.next();
         let mut thread = Thread::new(self.threads[by].program, State::Expected);
-        thread.socket = Some(ours);
+        let theirs = connection.theirs;
+        (thread.socket, thread.memory) = (Some(connection.socket), connection.memory);
         self.threads.push(thread);
-        self.answer_with(by, Body::Ticket(ticket.0), &[theirs.as_fd()])?;
+        let with: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
+        self.answer_with(by, Body::Ticket(ticket.0), &with)?;
         Ok(ticket)
-    }
-
-    /// Answers a thread. One that is gone is found out when it is listened to.
-    pub(super) fn answer(&mut self, thread: ThreadId, body: Body<'_>) -> Result<(), Failure> {
-        self.answer_with(thread, body, &[])
-    }
-
-    fn answer_with(
-        &self,
-        thread: ThreadId,
-        body: Body<'_>,
-        with: &[BorrowedFd<'_>],
-    ) -> Result<(), Failure> {
-        let network = self.engine.now();
-        let reply = Reply { local: self.clock_of(thread).read(network), network, body };
-        let mut packet = [0; MAX_PACKET];
-        let length = reply.encode(&mut packet);
-        let Some(socket) = &self.threads[thread].socket else { return Ok(()) };
-        match socket::try_send_with(socket, &packet[..length], with) {
-            // A program that follows the protocol has at most one answer in flight.
-            Ok(false) => Err(self.protocol_violation(thread, "does not read replies")),
-            Ok(true) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Waits for a thread's next request, which is then in `self.packet`; `None` when its
-    /// connection is closed.
-    pub(super) fn listen_to(&mut self, thread: ThreadId) -> Result<Option<usize>, Failure> {
-        let mut until = None;
-        loop {
-            let Some(socket) = &self.threads[thread].socket else { return Ok(None) };
-            match socket::receive(socket, &mut self.packet[..]) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                other => return Ok(other?),
-            }
-            // Somebody else may hold its connection open: a process that it has forked.
-            let program = self.threads[thread].program;
-            if self.members[program].running.ended().is_some() {
-                return Ok(None);
-            }
-            self.check_interrupt()?;
-            let now = MonoTime::now();
-            if now > *until.get_or_insert(now + self.options.settings.hang_timeout) {
-                let what = "computes without calling Onbeat";
-                return Err(self.hung(program, what));
-            }
-        }
     }
 
     /// A thread's connection is closed: it has ended, and its program may do so within `patience`.
@@ -672,6 +653,7 @@ impl<'a> Session<'a> {
     pub(super) fn done(&mut self, thread: ThreadId) {
         self.threads[thread].state = State::Done;
         self.threads[thread].socket = None;
+        self.threads[thread].memory = None;
         let program = self.threads[thread].program;
         let mut own = self.threads.iter().filter(|thread| thread.program == program);
         if own.all(|thread| thread.state == State::Done) {
@@ -685,12 +667,12 @@ impl<'a> Session<'a> {
     /// A program closes one of its ends.
     pub(super) fn close(&mut self, thread: ThreadId, end: u32) -> Result<(), Failure> {
         let program = self.threads[thread].program;
-        let Some(end) =
-            self.endpoints.get_mut(EndpointId(end)).filter(|end| end.program == program)
-        else {
+        let id = EndpointId(end);
+        let Some(end) = self.endpoints.get_mut(id).filter(|end| end.program == program) else {
             return Err(self.protocol_violation(thread, "closes an endpoint of another program"));
         };
         end.close();
+        self.members[program].unread.remove(&id);
         Ok(())
     }
 
@@ -899,6 +881,14 @@ impl<'a> Session<'a> {
             Some(e) if e.program == program && e.role == Role::Listener => Ok(EndpointId(end)),
             _ => Err(self.protocol_violation(thread, "reads from an endpoint of another program")),
         }
+    }
+
+    /// Keeps what a thread asks for, where that is wanted.
+    pub(super) fn note(&mut self, thread: ThreadId, request: &Request<'_>, packet: &[u8]) {
+        let Some(calls) = &mut self.options.calls else { return };
+        let (threads, programs) = (&self.threads, &self.programs);
+        let name = |thread| programs[threads[thread].program].name.as_str();
+        calls.note((self.engine.now(), thread), (request, packet), name);
     }
 
     pub(super) fn decode<'p>(

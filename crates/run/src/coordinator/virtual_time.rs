@@ -8,20 +8,19 @@
 
 use crate::coordinator::endpoint::Arrival;
 use crate::coordinator::processors::HostProcessors;
+use crate::coordinator::requests::Requests;
 use crate::coordinator::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
 use crate::coordinator::table::{EndpointId, ProgramId, ThreadId};
 use crate::coordinator::wakeup::Wakeup;
 use onbeat::clock::clamp_to_run;
-use onbeat::coordinator::protocol::{Base, Body, EndpointNumbers, Request, Start, Work};
+use onbeat::coordinator::protocol::{
+    Base, Body, EndpointNumbers, MAX_PACKET, Request, Start, Work,
+};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_net::Output;
 use onbeat_runtime::channel_io::Timeout;
 use std::collections::VecDeque;
-
-/// The most requests that a program may make at one instant without getting a message. More is a
-/// program that waits for time to pass without letting it.
-const MAX_REQUESTS_AT_ONCE: u64 = 100_000;
 
 /// How far the engine goes at most before progress is shown and an interrupt is seen.
 const SLICE: Span = Span::from_ms(100);
@@ -53,6 +52,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     let processors = HostProcessors::new(session.system);
     let mut scheduler =
         Scheduler { processors, session, ready: VecDeque::new(), parked: Vec::new(), over: false };
+    scheduler.session.processor.stay();
     scheduler.set_up()?;
     scheduler.advance()?;
     scheduler.stop()
@@ -60,7 +60,14 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
 
 /// Whether no thread waits for an answer to a request.
 fn is_unanswered(request: &Request<'_>) -> bool {
-    matches!(request, Request::Bye | Request::Close(_) | Request::Send(..) | Request::Unpark(_))
+    matches!(
+        request,
+        Request::Bye
+            | Request::Close(_)
+            | Request::Send(..)
+            | Request::Took(..)
+            | Request::Unpark(_)
+    )
 }
 
 impl Scheduler<'_, '_> {
@@ -93,7 +100,10 @@ impl Scheduler<'_, '_> {
             let output = self.session.engine.advance(limit);
             let now = self.session.engine.now();
             if now > before {
-                self.session.members.iter_mut().for_each(|member| member.requests = 0);
+                self.session
+                    .members
+                    .iter_mut()
+                    .for_each(|member| member.requests = Requests::default());
                 (self.session.options.progress)(now);
                 self.session.tell_recorded();
                 self.session.check_interrupt()?;
@@ -117,6 +127,7 @@ impl Scheduler<'_, '_> {
     /// Tells every thread that the run is over and lets it clean up.
     fn stop(&mut self) -> Result<(), Failure> {
         self.over = true;
+        self.session.processor.leave();
         // All are told first: one may wait for another by other means than ours.
         for thread in self.session.threads.positions() {
             let state = &mut self.session.threads[thread].state;
@@ -165,7 +176,7 @@ impl Scheduler<'_, '_> {
                 let octets = self.session.engine.delivered_frame().to_vec();
                 let arrival = Arrival { arrived, ready: now, octets };
                 let Some(thread) = reader else {
-                    self.session.endpoints[end].keep(arrival);
+                    self.session.keep(end, arrival);
                     self.wake_selectors(end);
                     return;
                 };
@@ -257,37 +268,35 @@ impl Scheduler<'_, '_> {
     fn answer_frame(&mut self, thread: ThreadId, arrival: &Arrival) -> Result<(), Failure> {
         // A queue holds only so many: who takes messages from it comes to an end.
         let program = self.session.threads[thread].program;
-        self.session.members[program].requests = 0;
-        let host = self.host_of(thread);
-        let [arrived, ready_local] =
-            [arrival.arrived, arrival.ready].map(|at| self.session.read_clock(host, at));
-        let (ready, octets) = (arrival.ready, &arrival.octets[..]);
-        self.session.answer(thread, Body::Frame { arrived, ready_local, ready, octets })
+        self.session.members[program].requests = Requests::default();
+        let body = self.session.frame(self.host_of(thread), arrival);
+        self.session.answer(thread, body)
     }
 
     /// Serves one request.
     fn serve(&mut self, thread: ThreadId) -> Result<(), Failure> {
-        let Some(length) = self.session.listen_to(thread)? else {
+        let mut packet = [0; MAX_PACKET];
+        let Some(length) = self.session.listen_to(thread, &mut packet)? else {
             self.session.departed(thread, GONE_PATIENCE)?;
             self.drop_work();
             self.release_joiners(thread);
             return Ok(());
         };
         let program = self.session.threads[thread].program;
-        let asks = &mut self.session.members[program].requests;
-        *asks += 1;
-        if *asks > MAX_REQUESTS_AT_ONCE {
+        let request = self.session.decode(thread, &packet[..length])?;
+        if !self.session.members[program].requests.count(&request) {
             let what = "calls Onbeat endlessly without letting time pass";
             return Err(self.session.protocol_violation(thread, what));
         }
-        let packet = self.session.packet.clone();
-        let request = self.session.decode(thread, &packet[..length])?;
+        if !self.over {
+            self.session.note(thread, &request, &packet[..length]);
+        }
         if self.over && !is_unanswered(&request) {
             self.session.answer(thread, Body::Stopped)?;
             return Ok(());
         }
         match request {
-            Request::Hello(_) | Request::Begin(_) => {
+            Request::Hello(_) | Request::Begin(_) | Request::BeginInMemory(_) => {
                 Err(self.session.protocol_violation(thread, "greets twice"))
             }
             Request::Open { role, size, name } => self.session.open(thread, role, size, name),
@@ -308,6 +317,7 @@ impl Scheduler<'_, '_> {
             }
             Request::Receive(end, patience) => self.receive(thread, end, patience),
             Request::Select(ends, patience) => self.select(thread, ends, patience),
+            Request::Took(end, _) => self.took(thread, end),
             Request::Close(end) => self.session.close(thread, end),
             Request::Announce => {
                 let ticket = self.session.announce(thread)?;
@@ -320,6 +330,7 @@ impl Scheduler<'_, '_> {
                 self.unpark(program, key);
                 Ok(())
             }
+            Request::Yield => self.session.answer_without_offers(thread, Body::Done),
             Request::Bye => self.leave(thread),
         }
     }
@@ -454,10 +465,21 @@ impl Scheduler<'_, '_> {
 
     fn receive(&mut self, thread: ThreadId, end: u32, patience: Timeout) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
-        if let Some(arrival) = self.session.endpoints[end].inbox.pop() {
+        if let Some(arrival) = self.session.take(end) {
             return self.answer_frame(thread, &arrival);
         }
         self.wait(thread, State::Reading(end), patience)
+    }
+
+    /// A thread has read what it was offered.
+    fn took(&mut self, thread: ThreadId, end: u32) -> Result<(), Failure> {
+        let end = self.session.reading_end(thread, end)?;
+        if self.session.take(end).is_none() {
+            return Err(self.session.protocol_violation(thread, "takes what it was not offered"));
+        }
+        let program = self.session.threads[thread].program;
+        self.session.members[program].requests = Requests::default();
+        Ok(())
     }
 
     fn select(
