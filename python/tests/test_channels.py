@@ -2,60 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from systems import HOSTS, channel, programs, run, said, system
 
 from onbeat.channels import ChannelError, Run
 
 REACTORS = Path(__file__).parent / "reactors"
 DELAY_NS = 2_000_000
-
-HOSTS = """
-format = 1
-name = "test"
-[run]
-duration_ms = {duration_ms}
-hang_timeout_s = 60
-[[host]]
-name = "a"
-[[host]]
-name = "b"
-[[bridge]]
-name = "s"
-forwarding_ns = 1000
-[[link]]
-ends = ["a", "s"]
-rate_mbps = 100
-propagation_ns = 100
-[[link]]
-ends = ["s", "b"]
-rate_mbps = 100
-propagation_ns = 100
-"""
-
-CHANNEL = """
-[[channel]]
-name = "{name}"
-destination = "01:00:5e:00:00:0{number}"
-stream_id = {number}
-class = "A"
-size_octets = 16
-rate_hz = 100
-talker = "{talker}"
-listeners = ["{listener}"]
-"""
-
-PROGRAM = """
-[[program]]
-name = "{name}"
-host = "{host}"
-command = ["{python}", "{name}.py"]
-"""
 
 TALKER = """
 from onbeat.channels import ChannelError, Run
@@ -95,27 +51,9 @@ with Run() as run:
 """
 
 
-def run(directory: Path, time: str) -> list[str]:
-    """Run a system; return what its programs printed."""
-    command = [os.environ["ONBEAT"], "run", str(directory), "--time", time]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return (done.stdout + done.stderr).splitlines()
-
-
-def programs(names: tuple[str, str]) -> str:
-    """Describe a program of each host."""
-    hosts = zip(names, "ab", strict=True)
-    return "".join(PROGRAM.format(name=n, host=h, python=sys.executable) for n, h in hosts)
-
-
 def test_python_sends_and_receives_in_virtual_time(tmp_path: Path) -> None:
-    channel = CHANNEL.format(name="reading", number=1, talker="a", listener="b")
-    text = HOSTS.format(duration_ms=200) + channel + programs(("talker", "listener"))
-    (tmp_path / "system.toml").write_text(text)
-    (tmp_path / "talker.py").write_text(TALKER)
-    (tmp_path / "listener.py").write_text(LISTENER)
-    lines = run(tmp_path, "virtual")
+    sources = {"talker": TALKER, "listener": LISTENER}
+    lines = system(tmp_path, 200, channel("reading", 1, "ab"), sources)
     assert [line for line in lines if line.startswith("sent")] == [
         f"sent {count * 10_000_000}" for count in range(5)
     ]
@@ -149,15 +87,12 @@ def test_outside_of_a_run_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_live_reactor_runtime_exchanges_messages_through_channels(tmp_path: Path) -> None:
     pytest.importorskip("xronos", reason="xronos has no wheel for this machine")
     text = HOSTS.format(duration_ms=8_000)
-    text += CHANNEL.format(name="reading", number=1, talker="a", listener="b")
-    text += CHANNEL.format(name="answer", number=2, talker="b", listener="a")
+    text += channel("reading", 1, "ab") + channel("answer", 2, "ba")
     (tmp_path / "system.toml").write_text(text + programs(("sensor", "logic")))
     for name in ("sensor.py", "logic.py"):
         shutil.copy(REACTORS / name, tmp_path)
-    words = [line.split() for line in run(tmp_path, "real")]
-    sent = [[int(word) for word in line[1:]] for line in words if line[:1] == ["sent"]]
-    got = [[int(word) for word in line[1:]] for line in words if line[:1] == ["got"]]
-    answers = [[int(word) for word in line[1:]] for line in words if line[:1] == ["answer"]]
+    lines = run(tmp_path, "real")
+    sent, got, answers = (said(lines, word) for word in ("sent", "got", "answer"))
     # Nothing is said of how many a slow machine manages before the run ends.
     assert 25 >= len(sent) >= len(got) >= len(answers) >= 1
     assert [line[0] for line in sent] == list(range(len(sent)))

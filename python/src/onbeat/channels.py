@@ -9,23 +9,31 @@ A program joins a run of ``onbeat run``, opens its ends, and starts::
 
 All times are nanoseconds of the network clock since the start of the run. In virtual time only the
 thread that made the :class:`Run` may call; in real time any thread may, each end one at a time.
-Calls that wait let other threads of Python execute.
+Calls that wait let other threads of Python execute. :mod:`onbeat.aio` has the same for asyncio.
+
+A message is any object that lends its memory in one piece: ``bytes``, ``bytearray``, a memoryview,
+a NumPy array. The C interface is given the address of that memory; nothing is copied on the way.
 """
 
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+from onbeat import _library
 
 _STOPPED = 1
 _EMPTY = 2
 _TIMED_OUT = 3
+_REFUSED = -3
 _LATE = 1
+_UNCERTAIN = 4
+_REPEATED = 64
 
 
 class ChannelError(Exception):
@@ -42,15 +50,19 @@ class Stopped(Exception):  # noqa: N818 - it is no error
 
 
 @dataclass(frozen=True)
-class Message:
-    """A received message."""
+class Metadata:
+    """What is known of a received message."""
 
-    payload: bytes
-    """Its octets."""
     capture_ns: int
     """When the value was captured, by the talker's clock."""
     latency_ns: int
     """Receipt minus capture."""
+    age_ns: int
+    """Now minus capture, at the return of the call."""
+    repeated: bool
+    """Whether it is the last message again, not a new one."""
+    uncertain: bool
+    """Whether the talker's clock was not synchronised."""
     sequence: int
     """Its number, from 0."""
     lost: int
@@ -59,62 +71,20 @@ class Message:
     """Whether it came later than capture + D."""
 
 
-class _Info(ctypes.Structure):
-    _fields_ = (
-        ("capture_ns", ctypes.c_int64),
-        ("latency_ns", ctypes.c_int64),
-        ("arrived_ns", ctypes.c_int64),
-        ("age_ns", ctypes.c_int64),
-        ("wakeup_error_ns", ctypes.c_int64),
-        ("sequence", ctypes.c_uint64),
-        ("gap", ctypes.c_uint32),
-        ("flags", ctypes.c_uint32),
-    )
+@dataclass(frozen=True)
+class Message(Metadata):
+    """A received message."""
 
-
-_POINTER = ctypes.c_void_p
-_OUT = ctypes.POINTER(ctypes.c_void_p)
-_TIME = ctypes.POINTER(ctypes.c_int64)
-_INFO = ctypes.POINTER(_Info)
-_FUNCTIONS = {
-    "onbeat_open": [_OUT],
-    "onbeat_start": [_POINTER],
-    "onbeat_talker_open": [_POINTER, ctypes.c_char_p, ctypes.c_size_t, _OUT],
-    "onbeat_listener_open": [_POINTER, ctypes.c_char_p, ctypes.c_size_t, _OUT],
-    "onbeat_write": [_POINTER, ctypes.c_char_p, _TIME],
-    "onbeat_read": [_POINTER, ctypes.c_char_p, _INFO],
-    "onbeat_read_wait": [_POINTER, ctypes.c_char_p, _INFO],
-    "onbeat_read_timeout": [_POINTER, ctypes.c_char_p, ctypes.c_int64, _INFO],
-    "onbeat_now": [_POINTER, _TIME],
-    "onbeat_sleep_until": [_POINTER, ctypes.c_int64, _TIME],
-}
-
-
-def _load(library: str | Path | None) -> ctypes.CDLL:
-    home = os.environ.get("ONBEAT_HOME")
-    built = Path(home, "target/release/libonbeat.so") if home else None
-    if library is None and built is not None and built.is_file():
-        library = built
-    if library is None:
-        library = ctypes.util.find_library("onbeat") or "libonbeat.so"
-    loaded = ctypes.CDLL(str(library))
-    for name, arguments in _FUNCTIONS.items():
-        function = getattr(loaded, name)
-        function.argtypes, function.restype = arguments, ctypes.c_int
-    for name in ("onbeat_close", "onbeat_talker_close", "onbeat_listener_close"):
-        function = getattr(loaded, name)
-        function.argtypes, function.restype = [_POINTER], None
-    loaded.onbeat_last_error.argtypes = []
-    loaded.onbeat_last_error.restype = ctypes.c_char_p
-    return loaded
+    payload: bytes
+    """Its octets."""
 
 
 class Run:
     """A program's membership in a run. Leaves it at the end of a ``with``."""
 
     def __init__(self, library: str | Path | None = None) -> None:
-        """Join. The library is that of ``ONBEAT_HOME``, or of the system, unless given."""
-        self._library = _load(library)
+        """Join. The library is the given one, that of ``ONBEAT_HOME``, the wheel's or installed."""
+        self._library = _library.load(library)
         self._context = ctypes.c_void_p()
         self._ends: list[Talker | Listener] = []
         self._call("onbeat_open", ctypes.byref(self._context))
@@ -164,6 +134,36 @@ class Run:
         self._call("onbeat_sleep_until", self._context, until_ns, ctypes.byref(woke))
         return woke.value
 
+    def select(self, listeners: Sequence[Listener], timeout_ns: int = -1) -> Listener | None:
+        """Wait until one of them has something to read, and return the first that has.
+
+        None if none had within ``timeout_ns``; a negative one is no limit. What is there may turn
+        out not to be for programs: read it with :meth:`Listener.try_read`.
+        """
+        handles = (ctypes.c_void_p * len(listeners))(*(end._handle.value for end in listeners))
+        index = ctypes.c_size_t()
+        count = len(listeners)
+        status = self._call(
+            "onbeat_select", self._context, handles, count, timeout_ns, ctypes.byref(index)
+        )
+        return None if status == _TIMED_OUT else listeners[index.value]
+
+    def machine_time(self, at_ns: int) -> tuple[int, int] | None:
+        """Say which clock of the machine reads what when the network clock reads ``at_ns``.
+
+        A number as of ``time.clock_gettime``, and nanoseconds; None in virtual time, which no clock
+        of the machine tells.
+        """
+        clock, machine = ctypes.c_int32(), ctypes.c_int64()
+        try:
+            out = (ctypes.byref(clock), ctypes.byref(machine))
+            self._call("onbeat_machine_time", self._context, at_ns, *out)
+        except ChannelError as error:
+            if error.status == _REFUSED:
+                return None
+            raise
+        return clock.value, machine.value
+
     def close(self) -> None:
         """Close all ends and leave the run; a second time does nothing.
 
@@ -185,17 +185,37 @@ class _End:
         self._handle = ctypes.c_void_p()
         # Held by a call: what is in use is not freed.
         self._busy = threading.Lock()
+        # What calls fill, made once.
+        self._view = _library.View()
+        self.channel = channel
+        """The channel's name."""
         self.size = size
         """Octets of a message."""
         name = f"onbeat_{self._kind}_open"
         run._call(name, run._context, channel.encode(), size, ctypes.byref(self._handle))
         run._ends.append(self)  # type: ignore[arg-type]
 
-    def _call(self, name: str, *arguments: object) -> int:
-        with self._busy:
-            if not self._handle:
-                raise ValueError("the end is closed")
-            return self._run._call(name, self._handle, *arguments)
+    def _open(self) -> None:
+        if not self._handle:
+            raise ValueError(f"the {self._kind} of channel {self.channel} is closed")
+
+    def _call(self, name: str, buffer: object, access: int, *arguments: object) -> int:
+        """Call with the memory of an object, while this end's lock is held."""
+        self._open()
+        view = ctypes.byref(self._view)
+        try:
+            _library.lend(buffer, view, access)
+        except (BufferError, TypeError, ValueError) as error:
+            wanted = "to write into " * access + "in one piece"
+            raise type(error)(
+                f"channel {self.channel}: {error}; give an object with memory {wanted}"
+            ) from error
+        try:
+            if self._view.length != self.size:
+                raise ValueError(f"{self._view.length} octets, but the channel has {self.size}")
+            return self._run._call(name, self._handle, self._view.address, *arguments)
+        finally:
+            _library.give_back(view)
 
     def close(self) -> bool:
         """Close the end, unless another thread waits at it; return whether it is closed."""
@@ -215,34 +235,65 @@ class Talker(_End):
 
     _kind = "talker"
 
-    def write(self, payload: bytes) -> int:
-        """Send a message of exactly ``size`` octets; return its capture time."""
-        if len(payload) != self.size:
-            raise ValueError(f"{len(payload)} octets, but the channel has {self.size}")
-        capture = ctypes.c_int64()
-        self._call("onbeat_write", payload, ctypes.byref(capture))
-        return capture.value
+    def _write(self, name: str, payload: Any) -> tuple[int, int]:  # noqa: ANN401 - any buffer
+        with self._busy:
+            time = ctypes.c_int64()
+            status = self._call(name, payload, _library.READ_ONLY, ctypes.byref(time))
+            return status, time.value
+
+    def write(self, payload: Any) -> int:  # noqa: ANN401 - any buffer
+        """Send a message of exactly ``size`` octets; return its capture time.
+
+        Waits while the channel's declared rate is exceeded. The payload is not copied on the way
+        into the frame.
+        """
+        return self._write("onbeat_write", payload)[1]
+
+    def try_write(self, payload: Any) -> tuple[bool, int]:  # noqa: ANN401 - any buffer
+        """Send a message unless that would have to wait; return whether, and a time.
+
+        The time is that of capture, or the one until which :meth:`write` would wait.
+        """
+        status, time = self._write("onbeat_try_write", payload)
+        return status == 0, time
 
 
 class Listener(_End):
-    """A listener endpoint of a channel."""
+    """A listener endpoint of a channel. Iterating reads messages until the run is over."""
 
     _kind = "listener"
 
-    def _read(self, name: str, *arguments: object) -> Message | None:
-        buffer = ctypes.create_string_buffer(self.size)
-        info = _Info()
-        status = self._call(name, buffer, *arguments, ctypes.byref(info))
+    def __init__(self, run: Run, channel: str, size: int) -> None:
+        """Open it."""
+        super().__init__(run, channel, size)
+        self._info = _library.Info()
+        self._buffer = bytearray(size)
+
+    def _receive(self, name: str, buffer: object, *arguments: object) -> dict[str, Any] | None:
+        info = self._info
+        status = self._call(name, buffer, _library.WRITABLE, *arguments, ctypes.byref(info))
         if status in (_EMPTY, _TIMED_OUT):
             return None
-        return Message(
-            payload=buffer.raw,
-            capture_ns=info.capture_ns,
-            latency_ns=info.latency_ns,
-            sequence=info.sequence,
-            lost=info.gap,
-            late=bool(info.flags & _LATE),
-        )
+        return {
+            "capture_ns": info.capture_ns,
+            "latency_ns": info.latency_ns,
+            "age_ns": info.age_ns,
+            "repeated": bool(info.flags & _REPEATED),
+            "uncertain": bool(info.flags & _UNCERTAIN),
+            "sequence": info.sequence,
+            "lost": info.gap,
+            "late": bool(info.flags & _LATE),
+        }
+
+    def _read(self, name: str, *arguments: object) -> Message | None:
+        with self._busy:
+            known = self._receive(name, self._buffer, *arguments)
+            return known and Message(**known, payload=bytes(self._buffer))
+
+    def _read_into(self, name: str, buffer: object, *arguments: object) -> Metadata | None:
+        with self._busy:
+            known = self._receive(name, buffer, *arguments)
+            return known and Metadata(**known)
 
     def read(self, timeout_ns: int | None = None) -> Message | None:
         """Wait for a message; ``None`` when none came within ``timeout_ns``."""
@@ -250,6 +301,64 @@ class Listener(_End):
             return self._read("onbeat_read")
         return self._read("onbeat_read_timeout", timeout_ns)
 
+    def try_read(self) -> Message | None:
+        """Take a message if there is one; never waits."""
+        return self._read("onbeat_try_read")
+
+    def read_latest(self) -> Message | None:
+        """Take the newest message and drop those before it; without a new one, the last again."""
+        return self._read("onbeat_read_latest")
+
     def read_wait(self) -> Message | None:
         """Wait for a message, and then until its capture time + D."""
         return self._read("onbeat_read_wait")
+
+    def read_into(self, buffer: Any, timeout_ns: int | None = None) -> Metadata | None:  # noqa: ANN401
+        """Wait for a message, as :meth:`read`, and have it written into a buffer, say an array.
+
+        The buffer has exactly ``size`` octets. It may be used again and again; a view of it as a
+        structured type shows the fields of the message.
+        """
+        if timeout_ns is None:
+            return self._read_into("onbeat_read", buffer)
+        return self._read_into("onbeat_read_timeout", buffer, timeout_ns)
+
+    def try_read_into(self, buffer: Any) -> Metadata | None:  # noqa: ANN401 - any buffer
+        """Take a message into a buffer if there is one; never waits."""
+        return self._read_into("onbeat_try_read", buffer)
+
+    def read_latest_into(self, buffer: Any) -> Metadata | None:  # noqa: ANN401 - any buffer
+        """Take the newest message into a buffer, as :meth:`read_latest`."""
+        return self._read_into("onbeat_read_latest", buffer)
+
+    def read_wait_into(self, buffer: Any) -> Metadata | None:  # noqa: ANN401 - any buffer
+        """Wait for a message, as :meth:`read_wait`, and have it written into a buffer."""
+        return self._read_into("onbeat_read_wait", buffer)
+
+    def fileno(self) -> int:
+        """Give a descriptor that is readable when there may be a message, for event loops.
+
+        It belongs to the listener. In virtual time, which passes only in calls of this library,
+        there is none, and a :class:`ChannelError` says so: use :meth:`Run.select` or
+        :mod:`onbeat.aio`.
+        """
+        with self._busy:
+            self._open()
+            descriptor = ctypes.c_int()
+            out = ctypes.byref(descriptor)
+            self._run._call("onbeat_listener_descriptor", self._handle, out)
+            return descriptor.value
+
+    def __iter__(self) -> Listener:
+        """Iterate over messages."""
+        return self
+
+    def __next__(self) -> Message:
+        """Wait for the next one."""
+        try:
+            message = self.read()
+        except Stopped:
+            raise StopIteration from None
+        if message is None:
+            raise StopIteration
+        return message

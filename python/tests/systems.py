@@ -1,0 +1,90 @@
+"""Systems of two hosts on a bridge, whose programs are in Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HOSTS = """
+format = 1
+name = "test"
+[run]
+duration_ms = {duration_ms}
+hang_timeout_s = 60
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[bridge]]
+name = "s"
+forwarding_ns = 1000
+[[link]]
+ends = ["a", "s"]
+rate_mbps = 100
+propagation_ns = 100
+[[link]]
+ends = ["s", "b"]
+rate_mbps = 100
+propagation_ns = 100
+"""
+
+CHANNEL = """
+[[channel]]
+name = "{name}"
+destination = "01:00:5e:00:00:0{number}"
+stream_id = {number}
+class = "A"
+size_octets = {size}
+rate_hz = {rate_hz}
+talker = "{talker}"
+listeners = ["{listener}"]
+"""
+
+PROGRAM = """
+[[program]]
+name = "{name}"
+host = "{host}"
+command = ["{python}", "{name}.py"]
+"""
+
+
+def run(directory: Path, time: str) -> list[str]:
+    """Run a system; return what its programs printed."""
+    command = [os.environ["ONBEAT"], "run", str(directory), "--time", time]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (done.stdout + done.stderr).splitlines()
+
+
+def programs(names: tuple[str, str]) -> str:
+    """Describe a program of each host."""
+    hosts = zip(names, "ab", strict=True)
+    return "".join(PROGRAM.format(name=n, host=h, python=sys.executable) for n, h in hosts)
+
+
+def system(
+    directory: Path, duration_ms: int, channels: str, sources: dict[str, str], time: str = "virtual"
+) -> list[str]:
+    """Run a system of these channels and two programs; return what these printed."""
+    first, second = sources
+    text = HOSTS.format(duration_ms=duration_ms) + channels + programs((first, second))
+    (directory / "system.toml").write_text(text)
+    for name, source in sources.items():
+        (directory / f"{name}.py").write_text(source)
+    return run(directory, time)
+
+
+def said(lines: list[str], word: str) -> list[list[int]]:
+    """Give the numbers of the lines that begin with a word."""
+    words = [line.split() for line in lines]
+    return [[int(number) for number in line[1:]] for line in words if line[:1] == [word]]
+
+
+def channel(name: str, number: int, ends: str, size: int = 16, rate_hz: int = 100) -> str:
+    """Describe a channel from the first host of ``ends`` to the second."""
+    talker, listener = ends
+    return CHANNEL.format(
+        name=name, number=number, talker=talker, listener=listener, size=size, rate_hz=rate_hz
+    )
