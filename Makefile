@@ -9,8 +9,9 @@
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
 #               wake-up errors, over veth; Timed C beside cyclictest (as root, some minutes; `make
 #               bench BENCH=` for the long runs)
-# PROFILE=dist  as what is given to others: twice as long to build, optimised as a whole; with `make`
-#               and `make install`
+# make wheel    the Python package with the library inside, for this platform: target/wheels
+# PROFILE=dist  as what is given to others: twice as long to build, optimised as a whole; with `make`,
+#               `make wheel` and `make install`
 # make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
 BENCH ?= --quick
@@ -48,6 +49,13 @@ test:
 	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
 		library=$(CURDIR)/target/debug/deps/libonbeat.a
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
+
+wheel: command
+	@scripts/needs python
+	@rm -f target/wheels/onbeat-*.whl
+	ONBEAT_WHEEL_LIBRARY=$(CURDIR)/$(built)/libonbeat.so python3 -m pip wheel --quiet --no-deps \
+		--wheel-dir target/wheels ./python
+	@ls target/wheels/onbeat-*.whl
 
 lint:
 	@# Tests compile its targets.
@@ -88,4 +96,4 @@ clean:
 
 include crates/capi/package/install.mk
 
-.PHONY: build command demo test lint hardware bench clean
+.PHONY: build command demo test wheel lint hardware bench clean

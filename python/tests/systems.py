@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 HOSTS = """
@@ -50,29 +51,40 @@ command = ["{python}", "{name}.py"]
 """
 
 
-def run(directory: Path, time: str) -> list[str]:
+def run(directory: Path, time: str, environment: Mapping[str, str] | None = None) -> list[str]:
     """Run a system; return what its programs printed."""
     command = [os.environ["ONBEAT"], "run", str(directory), "--time", time]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return (done.stdout + done.stderr).splitlines()
 
 
-def programs(names: tuple[str, str]) -> str:
+def programs(names: tuple[str, str], python: str | Path = sys.executable) -> str:
     """Describe a program of each host."""
     hosts = zip(names, "ab", strict=True)
-    return "".join(PROGRAM.format(name=n, host=h, python=sys.executable) for n, h in hosts)
+    return "".join(PROGRAM.format(name=n, host=h, python=python) for n, h in hosts)
+
+
+def describe(
+    directory: Path,
+    duration_ms: int,
+    channels: str,
+    sources: dict[str, str],
+    python: str | Path = sys.executable,
+) -> None:
+    """Write a system of these channels and two programs."""
+    first, second = sources
+    text = HOSTS.format(duration_ms=duration_ms) + channels + programs((first, second), python)
+    (directory / "system.toml").write_text(text)
+    for name, source in sources.items():
+        (directory / f"{name}.py").write_text(source)
 
 
 def system(
     directory: Path, duration_ms: int, channels: str, sources: dict[str, str], time: str = "virtual"
 ) -> list[str]:
-    """Run a system of these channels and two programs; return what these printed."""
-    first, second = sources
-    text = HOSTS.format(duration_ms=duration_ms) + channels + programs((first, second))
-    (directory / "system.toml").write_text(text)
-    for name, source in sources.items():
-        (directory / f"{name}.py").write_text(source)
+    """Run such a system; return what its programs printed."""
+    describe(directory, duration_ms, channels, sources)
     return run(directory, time)
 
 
