@@ -48,6 +48,7 @@ test:
 		status=$$?; scripts/not-run target/not-run; exit $$status
 	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
 		library=$(CURDIR)/target/debug/deps/libonbeat.a
+	@scripts/needs mqtt
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
 
 wheel: command
