@@ -54,7 +54,9 @@ command = ["{python}", "{name}.py"]
 def run(directory: Path, time: str, environment: Mapping[str, str] | None = None) -> list[str]:
     """Run a system; return what its programs printed."""
     command = [os.environ["ONBEAT"], "run", str(directory), "--time", time]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    # Without buffers a line is written in two parts, and another program's may come between.
+    given = {**(os.environ if environment is None else environment), "PYTHONUNBUFFERED": ""}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=given)
     assert done.returncode == 0, done.stdout + done.stderr
     return (done.stdout + done.stderr).splitlines()
 
