@@ -52,8 +52,9 @@ command = ["{python}", "{name}.py"]
 
 
 def run(directory: Path, time: str, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Run a system; return what its programs printed."""
-    command = [os.environ["ONBEAT"], "run", str(directory), "--time", time]
+    """Run a system in virtual or real time or in namespaces; return what its programs printed."""
+    how = ["--network", "netns"] if time == "netns" else ["--time", time]
+    command = [os.environ["ONBEAT"], "run", str(directory), *how]
     # Without buffers a line is written in two parts, and another program's may come between.
     given = {**(os.environ if environment is None else environment), "PYTHONUNBUFFERED": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=given)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from systems import channel, said, system
+from systems import channel, run, said, system
 
 # Both ends of two channels, timers and timeouts of asyncio, a queue between tasks.
 SENSOR = """
@@ -120,10 +121,12 @@ with Run() as run:
 """
 
 
-@pytest.mark.parametrize("time", ["virtual", "real"])
+@pytest.mark.parametrize("time", ["virtual", "real", "netns"])
 def test_a_program_of_asyncio_is_the_same_in_virtual_and_in_real_time(
     tmp_path: Path, time: str
 ) -> None:
+    if time == "netns" and os.geteuid() != 0:
+        pytest.skip("only the superuser makes namespaces: asyncio is not tested on interfaces")
     channels = channel("reading", 1, "ab") + channel("answer", 2, "ba")
     lines = system(tmp_path, 1_000, channels, {"sensor": SENSOR, "logic": LOGIC}, time)
     sent, got, answers = (said(lines, word) for word in ("sent", "got", "answer"))
@@ -139,6 +142,10 @@ def test_a_program_of_asyncio_is_the_same_in_virtual_and_in_real_time(
         assert len(got) == len(answers) == 20
         assert len({line[5] - line[4] for line in got}) == 1
         assert said(lines, "timeout") == [[500_000]]
+        # What they say after the end of the run, they say beside each other.
+        during = [line for line in lines if line[:4] in ("sent", "got ", "answ")]
+        again = run(tmp_path, time)
+        assert [line for line in again if line[:4] in ("sent", "got ", "answ")] == during
     else:
         # Nothing is said of how many a slow machine manages before the run ends.
         assert len(sent) >= len(got) >= len(answers) >= 1
