@@ -4,7 +4,7 @@ use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value,
 use crate::context::onbeat;
 use crate::reservation::onbeat_reservation;
 use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
-use library::context::{Listener, Talker};
+use library::context::{ANY_SIZE, Listener, Talker};
 use library::coordinator::client::SetupError;
 use library::interface::MAX_SELECT;
 use library::shared_log::Counters;
@@ -211,8 +211,10 @@ impl From<MessageInfo> for onbeat_message {
 unsafe fn named<'a>(name: *const c_char, size: usize) -> Result<(&'a str, Octets), Failure> {
     // SAFETY: the caller's promise.
     let name = unsafe { text(name, "name") }?;
-    // A size that does not fit is no channel's size; the run says so.
-    Ok((name, Octets::new(u32::try_from(size).unwrap_or(u32::MAX))))
+    // A size that does not fit is no channel's size; the run says so. No program asks for any
+    // size: its variables have one.
+    let size = u32::try_from(size).unwrap_or(u32::MAX).min(ANY_SIZE.get() - 1);
+    Ok((name, Octets::new(size)))
 }
 
 /// The `size` octets at `message`.

@@ -28,6 +28,11 @@ use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// What a program passes for the size of messages to open a channel whatever its size is; the end's
+/// parameters then say it. For tools: a program that knows its messages names their size, so that
+/// another one is refused.
+pub const ANY_SIZE: Octets = Octets::new(u32::MAX);
+
 /// The talker's end of a channel.
 pub type Talker = TalkerEndpoint<Limited<EndpointIo>, Recorder>;
 /// A listener's end of a channel.
@@ -63,7 +68,7 @@ impl Context {
         client::RunContext::join().map(Self::Run)
     }
 
-    /// Opens the writing end of a channel for messages of `size` octets.
+    /// Opens the writing end of a channel for messages of `size` octets, or of [`ANY_SIZE`].
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         match self {
             Self::Run(context) => context.open_talker(name, size),
@@ -71,7 +76,7 @@ impl Context {
         }
     }
 
-    /// Opens a reading end of a channel for messages of `size` octets.
+    /// Opens a reading end of a channel for messages of `size` octets, or of [`ANY_SIZE`].
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         match self {
             Self::Run(context) => context.open_listener(name, size),

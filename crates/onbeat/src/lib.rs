@@ -79,7 +79,7 @@ pub mod regular;
 pub mod shared_log;
 
 pub use clock::MonoTime;
-pub use context::{Context, EndpointIo, Listener, Talker};
+pub use context::{ANY_SIZE, Context, EndpointIo, Listener, Talker};
 pub use coordinator::client::{AnnouncedThread, SetupError};
 pub use coordinator::protocol::Work;
 pub use interface::InterfaceSettings;

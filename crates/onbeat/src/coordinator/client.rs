@@ -264,7 +264,7 @@ impl RunContext {
             let protected = protected.map_err(SetupError::Refused)?;
             let mut probe = None;
             if own.is_some() || attachment.is_some() {
-                probe = self.shared.instruments.probe(&identity, size.get());
+                probe = self.shared.instruments.probe(&identity, parameters.size.get());
             }
             let io = match &attachment {
                 None => {

@@ -2,7 +2,7 @@
 //! product.
 
 use crate::clock::want_exact_timers;
-use crate::context::{EndpointIo, Listener, Talker};
+use crate::context::{ANY_SIZE, EndpointIo, Listener, Talker};
 use crate::coordinator::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::interface::channel_io::Claim;
@@ -178,7 +178,7 @@ impl InterfaceContext {
     }
 
     /// Opens the interface that the environment names, with the channels of the table that it
-    /// names. Its epoch is the next full second of network time.
+    /// names ([`InterfaceContext::with_table`]).
     pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
         let refuse = |why: String| SetupError::Refused(why);
         let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
@@ -190,7 +190,27 @@ impl InterfaceContext {
         let file = crate::environment::var_os(SYSTEM).ok_or_else(|| {
             refuse(format!("{SYSTEM} must name the table of this host's channels"))
         })?;
-        let table = read_table(Path::new(&file)).map_err(refuse)?;
+        let table =
+            read_table(Path::new(&file)).map_err(|why| refuse(format!("{SYSTEM}: {why}")))?;
+        Self::of_host(name, table, transport)
+    }
+
+    /// Opens an interface with the channels of a host's table. Its epoch is the next full second
+    /// of network time. How wrong the clock may be is the environment's to say.
+    pub fn with_table(
+        name: &str,
+        table: &Path,
+        transport: TransportKind,
+    ) -> Result<Self, SetupError> {
+        Self::of_host(name, read_table(table).map_err(SetupError::Refused)?, transport)
+    }
+
+    fn of_host(
+        name: &str,
+        table: ChannelTable,
+        transport: TransportKind,
+    ) -> Result<Self, SetupError> {
+        let refuse = |why: String| SetupError::Refused(why);
         let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
         let epoch = (now.div_euclid(SECOND) + 1) * SECOND;
         let mut settings = InterfaceSettings {
@@ -285,7 +305,7 @@ impl InterfaceContext {
             let why = format!("there is no channel `{name}`; there are: {known}");
             return Err(SetupError::Refused(why));
         };
-        if size != found.parameters.size {
+        if size != found.parameters.size && size != ANY_SIZE {
             return Err(SetupError::Refused(format!(
                 "channel `{name}` carries messages of {} octets, not of {}",
                 found.parameters.size.get(),
@@ -529,14 +549,14 @@ fn read_table(path: &Path) -> Result<ChannelTable, String> {
     let text: String = match regular::read(path, TABLE_OCTETS) {
         Ok(octets) => String::from_utf8(octets).unwrap_or_default(),
         Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => String::new(),
-        Err(error) => return Err(format!("{SYSTEM}: {shown}: {error}")),
+        Err(error) => return Err(format!("{shown}: {error}")),
     };
     text.parse().map_err(|wrong| match wrong {
         WrongTable::Other => format!(
-            "{SYSTEM}: {shown}: {wrong}: `onbeat plan SYSTEM --deploy DIRECTORY` makes one of each \
+            "{shown}: {wrong}: `onbeat plan SYSTEM --deploy DIRECTORY` makes one of each \
              host, DIRECTORY/HOST.{TABLE_EXTENSION}"
         ),
-        _ => format!("{SYSTEM}: {shown}: {wrong}"),
+        _ => format!("{shown}: {wrong}"),
     })
 }
 

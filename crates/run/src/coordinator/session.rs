@@ -16,6 +16,7 @@ use crate::netns::faults::LinkFaults;
 use crate::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use crate::standing;
+use onbeat::ANY_SIZE;
 use onbeat::clock::MonoTime;
 use onbeat::clock::{clamp_to_run, pause};
 use onbeat::coordinator::client::STAMP;
@@ -736,7 +737,7 @@ impl<'a> Session<'a> {
             format!("the description has no channel `{name}`; it has: {}", known.join(", "))
         })?;
         let channel = self.system.channel(id);
-        if size != channel.size {
+        if size != channel.size && size != ANY_SIZE {
             return Err(format!(
                 "channel `{name}` carries messages of {} octets, program `{}` opens it for {}",
                 channel.size.get(),
