@@ -31,6 +31,8 @@ mod lf;
 mod machines;
 #[path = "../../../fuzz/fuzz_targets/manifest.rs"]
 mod manifest;
+#[path = "../../../fuzz/fuzz_targets/messages.rs"]
+mod messages;
 #[path = "../../../fuzz/fuzz_targets/mrp.rs"]
 mod mrp;
 #[path = "../../../fuzz/fuzz_targets/mrpd.rs"]
@@ -57,6 +59,8 @@ mod source;
 mod srp;
 #[path = "../../../fuzz/fuzz_targets/station.rs"]
 mod station;
+#[path = "../../../fuzz/fuzz_targets/structs.rs"]
+mod structs;
 #[path = "../../../fuzz/fuzz_targets/tasks.rs"]
 mod tasks;
 #[path = "../../../fuzz/fuzz_targets/tcp.rs"]
@@ -117,6 +121,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("lf", |input| lf::fuzz(Input::of(input))),
         ("machines", |input| machines::fuzz(Input::of(input))),
         ("manifest", |input| manifest::fuzz(Input::of(input))),
+        ("messages", |input| messages::fuzz(Input::of(input))),
         ("mrp", |input| mrp::fuzz(Input::of(input))),
         ("mrpd", |input| mrpd::fuzz(Input::of(input))),
         ("netconf", |input| netconf::fuzz(Input::of(input))),
@@ -130,6 +135,7 @@ fn targets() -> Vec<(&'static str, Target)> {
         ("source", |input| source::fuzz(Input::of(input))),
         ("srp", |input| srp::fuzz(Input::of(input))),
         ("station", |input| station::fuzz(Input::of(input))),
+        ("structs", |input| structs::fuzz(Input::of(input))),
         ("tasks", |input| tasks::fuzz(Input::of(input))),
         ("tcp", |input| tcp::fuzz(Input::of(input))),
         ("timedc", |input| timedc::fuzz(Input::of(input))),

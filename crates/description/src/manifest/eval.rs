@@ -112,7 +112,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    fn int(&mut self, node: Node<'_>, text: &str, depth: u32) -> Result<i128, String> {
+    pub(super) fn int(&mut self, node: Node<'_>, text: &str, depth: u32) -> Result<i128, String> {
         match self.value_at(node, text, depth)? {
             Value::Int(value) => Ok(value),
             Value::List(_) => Err("a list where a number is expected".to_owned()),

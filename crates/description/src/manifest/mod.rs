@@ -10,8 +10,10 @@
 mod eval;
 mod layout;
 mod preprocess;
+mod structs;
 mod write;
 
+pub use structs::{FieldType, StructField, StructLayout, layout_of, layout_of_channel};
 pub use write::{NotExpressible, to_c, to_c_first_generation};
 
 use crate::{At, codes, did_you_mean, limits, origin, shorten};

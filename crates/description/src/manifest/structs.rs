@@ -1,0 +1,438 @@
+//! Where the fields of a C struct are in a message, as an LP64 machine (Linux on 64-bit processors)
+//! lays it out. What has no one layout there, or no value that can be shown, is refused with the
+//! reason: pointers, unions, bit-fields.
+
+use super::eval::Constants;
+use super::{named_children, parse, preprocess, walk, words};
+use crate::{limits, shorten};
+use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
+use std::collections::BTreeMap;
+use tree_sitter::Node;
+
+/// The most octets of a struct: more fits in no message.
+const OCTETS_MAX: u32 = MAX_CHANNEL_PAYLOAD.get();
+/// How deep structs may stand in each other.
+const DEPTH: u32 = 16;
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// An integer or an enumeration, of 1, 2, 4 or 8 octets.
+    Integer {
+        /// How many.
+        octets: u32,
+        /// Whether it may be negative.
+        signed: bool,
+    },
+    /// A plain `char`; an array of them is a text.
+    Char,
+    /// `bool`.
+    Bool,
+    /// `float`, of 4 octets, or `double`, of 8.
+    Floating {
+        /// How many.
+        octets: u32,
+    },
+    /// A struct.
+    Struct(StructLayout),
+    /// Several of a type.
+    Array {
+        /// Their type.
+        element: Box<FieldType>,
+        /// How many.
+        length: u32,
+    },
+}
+
+impl FieldType {
+    /// `sizeof` it.
+    pub fn octets(&self) -> u32 {
+        match self {
+            Self::Integer { octets, .. } | Self::Floating { octets } => *octets,
+            Self::Char | Self::Bool => 1,
+            Self::Struct(layout) => layout.octets,
+            Self::Array { element, length } => element.octets() * length,
+        }
+    }
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructField {
+    /// Its name.
+    pub name: String,
+    /// Where it begins, in octets from the struct's beginning.
+    pub offset: u32,
+    /// What it holds.
+    pub holds: FieldType,
+}
+
+/// A struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructLayout {
+    /// `sizeof` it.
+    pub octets: u32,
+    /// In the order of their declaration.
+    pub fields: Vec<StructField>,
+}
+
+/// The layout of the struct or the typedef `name` that the C text declares, or why it has none.
+pub fn layout_of(text: &str, name: &str) -> Result<StructLayout, String> {
+    if text.len() > limits::MANIFEST_OCTETS {
+        return Err(format!("it has more than {} octets", limits::MANIFEST_OCTETS));
+    }
+    let mut diagnostics = Vec::new();
+    let source = preprocess::preprocess(text, 0, &mut diagnostics);
+    if let Some(first) = diagnostics.first() {
+        return Err(format!("{}: use #ifdef, #if 0 or #if 1", first.message));
+    }
+    if let Some((number, _)) = (1..).zip(text.lines()).find(|(_, line)| is_packing(line)) {
+        return Err(format!(
+            "line {number}: `#pragma pack` changes layouts in a way not read here"
+        ));
+    }
+    let tree = parse(&source.text).ok_or("it is not read as C")?;
+    let constants = Constants::new(&source, &tree);
+    let mut reader = Reader { text: &source.text, constants, known: BTreeMap::new() };
+    walk(tree.root_node(), |node| {
+        match node.kind() {
+            "struct_specifier" => drop(reader.specifier(node, 0)),
+            "type_definition" => reader.typedef(node),
+            _ => {}
+        }
+        node.kind() != "compound_statement"
+    });
+    let plain = name.strip_prefix("struct ").unwrap_or(name).trim();
+    let tagged = reader.known.get(&format!("struct {plain}"));
+    let found = if name == plain { reader.known.get(plain).or(tagged) } else { tagged };
+    match found {
+        None => {
+            let names = reader.known.keys().take(20).cloned().collect::<Vec<_>>();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Err(format!("it declares no struct `{}`; it declares: {names}", shorten(name)))
+        }
+        Some(Err(why)) => Err(format!("struct `{}`: {why}", shorten(plain))),
+        Some(Ok(Laid { holds: FieldType::Struct(layout), .. })) => Ok(layout.clone()),
+        Some(Ok(_)) => Err(format!("`{}` is no struct", shorten(plain))),
+    }
+}
+
+/// The same of the struct that a manifest names as the messages of a channel:
+/// `.size = sizeof(struct sample)`.
+pub fn layout_of_channel(text: &str, channel: &str) -> Result<StructLayout, String> {
+    let shown = shorten(channel);
+    if text.len() > limits::MANIFEST_OCTETS {
+        return Err(format!("it has more than {} octets", limits::MANIFEST_OCTETS));
+    }
+    // What cannot be decided is told below.
+    let source = preprocess::preprocess(text, 0, &mut Vec::new());
+    let tree = parse(&source.text).ok_or("it is not read as C")?;
+    let mut size = None;
+    walk(tree.root_node(), |node| {
+        let field = |name: &str| value_of(node, name, &source.text);
+        let is_it = || {
+            let name = field(".name").and_then(|name| super::plain_string(name, &source.text));
+            name == Some(channel)
+        };
+        if node.kind() == "initializer_list" && is_it() {
+            size = size.or(field(".size"));
+        }
+        true
+    });
+    let size =
+        size.ok_or_else(|| format!("it is no manifest that gives channel `{shown}` a size"))?;
+    let kind = size.child_by_field_name("type").or_else(|| size.child_by_field_name("value"));
+    let kind = kind.filter(|_| size.kind() == "sizeof_expression").ok_or_else(|| {
+        let size = shorten(words(size, &source.text));
+        format!("the size of channel `{shown}` is `{size}`: name a struct, as in sizeof(struct x)")
+    })?;
+    let name = words(kind, &source.text).trim_matches(['(', ')', ' ']);
+    layout_of(text, name)
+}
+
+/// What a list of designated initializers gives a field.
+fn value_of<'t>(list: Node<'t>, field: &str, text: &str) -> Option<Node<'t>> {
+    let pairs = named_children(list).into_iter().filter(|pair| pair.kind() == "initializer_pair");
+    let mut values = pairs.filter_map(|pair| {
+        let designator = words(pair.child_by_field_name("designator")?, text);
+        pair.child_by_field_name("value").filter(|_| designator.replace(' ', "") == field)
+    });
+    values.next()
+}
+
+fn is_packing(line: &str) -> bool {
+    let rest = line.trim_start().strip_prefix('#').map(str::trim_start);
+    let rest = rest.and_then(|rest| rest.strip_prefix("pragma")).map(str::trim_start);
+    rest.is_some_and(|rest| rest.starts_with("pack"))
+}
+
+/// A type, and at which multiples of octets it begins.
+#[derive(Clone)]
+struct Laid {
+    holds: FieldType,
+    align: u32,
+}
+
+impl Laid {
+    /// A type that begins at multiples of its size.
+    fn scalar(holds: FieldType) -> Self {
+        Self { align: holds.octets(), holds }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    constants: Constants<'a>,
+    /// By their names; `struct NAME` for tags.
+    known: BTreeMap<String, Result<Laid, String>>,
+}
+
+impl Reader<'_> {
+    fn typedef(&mut self, node: Node<'_>) {
+        let kind = node.child_by_field_name("type");
+        let name = node.child_by_field_name("declarator");
+        let (Some(kind), Some(name)) = (kind, name) else { return };
+        let laid = self.of_type(kind, 0).and_then(|laid| match name.kind() {
+            "type_identifier" => Ok(laid),
+            _ => Err("a typedef of a pointer, an array or a function".to_owned()),
+        });
+        let name = words(name, self.text).trim_start_matches(['*', ' ']);
+        self.known.insert(name.to_owned(), laid);
+    }
+
+    /// A `struct NAME { … }`, `struct { … }` or `struct NAME`.
+    fn specifier(&mut self, node: Node<'_>, depth: u32) -> Result<Laid, String> {
+        let name = node.child_by_field_name("name").map(|name| words(name, self.text));
+        let tag = name.map(|name| format!("struct {name}"));
+        let Some(body) = node.child_by_field_name("body") else {
+            let tag = tag.unwrap_or_default();
+            let unknown = || Err(format!("`{}` is not declared in this file", shorten(&tag)));
+            return self.known.get(&tag).cloned().unwrap_or_else(unknown);
+        };
+        let laid = self.fields(node, body, depth);
+        if let Some(tag) = tag {
+            self.known.insert(tag, laid.clone());
+        }
+        laid
+    }
+
+    fn fields(&mut self, node: Node<'_>, body: Node<'_>, depth: u32) -> Result<Laid, String> {
+        if depth > DEPTH {
+            return Err("structs stand too deep in each other".to_owned());
+        }
+        if node.has_error() {
+            return Err("not understood as C".to_owned());
+        }
+        let packed = self.is_packed(node, body)?;
+        let mut layout = StructLayout { octets: 0, fields: Vec::new() };
+        let mut align = 1;
+        for declaration in named_children(body) {
+            for (name, laid) in self.declared(declaration, depth)? {
+                let own = if packed { 1 } else { laid.align };
+                align = align.max(own);
+                let offset = layout.octets.next_multiple_of(own);
+                layout.octets = offset + laid.holds.octets();
+                if layout.octets > OCTETS_MAX {
+                    return Err(format!("larger than a message, {OCTETS_MAX} octets"));
+                }
+                layout.fields.push(StructField { name, offset, holds: laid.holds });
+            }
+        }
+        if layout.fields.is_empty() {
+            return Err("it has no fields".to_owned());
+        }
+        layout.octets = layout.octets.next_multiple_of(align);
+        Ok(Laid { holds: FieldType::Struct(layout), align })
+    }
+
+    /// Whether the attributes before and behind the body pack the struct.
+    fn is_packed(&self, node: Node<'_>, body: Node<'_>) -> Result<bool, String> {
+        let before = self.text.get(node.start_byte()..body.start_byte()).unwrap_or("");
+        let behind = self.text.get(body.end_byte()..).unwrap_or("");
+        let behind = behind.split(';').next().unwrap_or("");
+        let attributes = [before, behind].map(|part| {
+            // A field's name may have such words, too.
+            let at = part.find("__attribute__").or_else(|| part.find("[["));
+            at.map_or("", |at| &part[at..])
+        });
+        if attributes.iter().any(|part| part.contains("align")) || before.contains("_Alignas") {
+            return Err("an alignment of its own is not read".to_owned());
+        }
+        let short = [before, behind].iter().any(|part| part.contains("__packed"));
+        Ok(short || attributes.iter().any(|part| part.contains("packed")))
+    }
+
+    /// The fields of one declaration.
+    fn declared(&mut self, node: Node<'_>, depth: u32) -> Result<Vec<(String, Laid)>, String> {
+        let shown = || format!("`{}`", shorten(words(node, self.text).trim_end_matches(';')));
+        if node.kind() != "field_declaration" {
+            return Err(format!("{}: not a field", shown()));
+        }
+        let children = named_children(node);
+        if children.iter().any(|child| child.kind() == "bitfield_clause") {
+            return Err(format!("{}: a bit-field has no octets of its own", shown()));
+        }
+        let attributes = ["alignas", "_Alignas", "(align", "(__align"];
+        if attributes.iter().any(|word| words(node, self.text).contains(word)) {
+            return Err(format!("{}: an alignment of its own is not read", shown()));
+        }
+        let kind =
+            node.child_by_field_name("type").ok_or_else(|| format!("{}: no type", shown()))?;
+        let mut cursor = node.walk();
+        let declarators: Vec<Node<'_>> =
+            node.children_by_field_name("declarator", &mut cursor).collect();
+        if declarators.is_empty() {
+            return Err(format!("{}: a field without a name", shown()));
+        }
+        let described = shown();
+        let laid = self.of_type(kind, depth + 1).map_err(|why| format!("{described}: {why}"))?;
+        let members = declarators.into_iter().map(|one| self.member(one, laid.clone(), 0));
+        members.map(|member| member.map_err(|why| format!("{described}: {why}"))).collect()
+    }
+
+    /// One declared field: itself, or an array of it.
+    fn member(
+        &mut self,
+        declarator: Node<'_>,
+        laid: Laid,
+        depth: u32,
+    ) -> Result<(String, Laid), String> {
+        match declarator.kind() {
+            "field_identifier" => Ok((words(declarator, self.text).to_owned(), laid)),
+            "array_declarator" if depth < DEPTH => {
+                let size = declarator.child_by_field_name("size");
+                let size = size.ok_or("an array without a length")?;
+                let length = self.constants.int(size, self.text, 0)?;
+                let most = OCTETS_MAX / laid.holds.octets();
+                let length = u32::try_from(length).ok().filter(|n| (1..=most).contains(n));
+                let length = length.ok_or("an array of no length, or larger than a message")?;
+                let inner = declarator.child_by_field_name("declarator").ok_or("no name")?;
+                let holds = FieldType::Array { element: Box::new(laid.holds), length };
+                self.member(inner, Laid { holds, align: laid.align }, depth + 1)
+            }
+            "pointer_declarator" => Err("a pointer means nothing in another process".to_owned()),
+            _ => Err("neither a field nor an array".to_owned()),
+        }
+    }
+
+    fn of_type(&mut self, kind: Node<'_>, depth: u32) -> Result<Laid, String> {
+        match kind.kind() {
+            "struct_specifier" => return self.specifier(kind, depth),
+            "union_specifier" => return Err("which field of a union is meant is not known".into()),
+            "enum_specifier" => {
+                return Ok(Laid::scalar(FieldType::Integer { octets: 4, signed: true }));
+            }
+            _ => {}
+        }
+        let source = words(kind, self.text);
+        let mut names: Vec<&str> = source.split_whitespace().collect();
+        let is_plain_char = names == ["char"];
+        let unsigned = names.contains(&"unsigned");
+        names.retain(|word| !matches!(*word, "signed" | "unsigned" | "const" | "volatile"));
+        let integer = |octets, signed| Laid::scalar(FieldType::Integer { octets, signed });
+        Ok(match names[..] {
+            ["char"] if is_plain_char => Laid::scalar(FieldType::Char),
+            ["bool" | "_Bool"] => Laid::scalar(FieldType::Bool),
+            ["float"] => Laid::scalar(FieldType::Floating { octets: 4 }),
+            ["double"] => Laid::scalar(FieldType::Floating { octets: 8 }),
+            ["char"] => integer(1, !unsigned),
+            ["short"] | ["short", "int"] => integer(2, !unsigned),
+            [] | ["int"] => integer(4, !unsigned),
+            ["long"] | ["long", "int" | "long"] | ["long", "long", "int"] => integer(8, !unsigned),
+            ["int8_t"] => integer(1, true),
+            ["int16_t"] => integer(2, true),
+            ["int32_t"] => integer(4, true),
+            ["int64_t" | "ssize_t" | "intptr_t" | "ptrdiff_t"] => integer(8, true),
+            ["uint8_t"] => integer(1, false),
+            ["uint16_t"] => integer(2, false),
+            ["uint32_t"] => integer(4, false),
+            ["uint64_t" | "size_t" | "uintptr_t"] => integer(8, false),
+            [name] => return self.known.get(name).cloned().unwrap_or_else(|| Err(unknown(name))),
+            _ => return Err(unknown(source)),
+        })
+    }
+}
+
+fn unknown(name: &str) -> String {
+    format!("type `{}` is not declared in this file, and included ones are not read", shorten(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields as `name@offset:octets`, and the size.
+    fn laid(text: &str, name: &str) -> String {
+        match layout_of(text, name) {
+            Err(why) => why,
+            Ok(layout) => {
+                let field =
+                    |f: &StructField| format!("{}@{}:{}", f.name, f.offset, f.holds.octets());
+                let fields: Vec<_> = layout.fields.iter().map(field).collect();
+                format!("{} {}", layout.octets, fields.join(" "))
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_where_a_compiler_puts_them() {
+        let text = "#define N 3\nenum mode { A, B };\nstruct xyz { float x, y, z; };\n\
+            typedef struct sample { uint8_t a; double b; struct xyz at[2]; enum mode m;\n\
+            unsigned char raw[N + 1]; char name[5]; long long big; _Bool ok; } sample_t;\n\
+            struct __attribute__((packed)) tight { char c; int i; };\n\
+            struct behind { char c; int i; } __attribute__((packed));\n\
+            struct grid { short cell[2][3]; struct { char c; int i; } inner; };";
+        let sample = "72 a@0:1 b@8:8 at@16:24 m@40:4 raw@44:4 name@48:5 big@56:8 ok@64:1";
+        for name in ["sample", "struct sample", "sample_t"] {
+            assert_eq!(laid(text, name), sample, "{name}");
+        }
+        assert_eq!(laid(text, "tight"), "5 c@0:1 i@1:4");
+        assert_eq!(laid(text, "behind"), "5 c@0:1 i@1:4");
+        assert_eq!(laid(text, "grid"), "20 cell@0:12 inner@12:8");
+        let cell = &layout_of(text, "grid").expect("a layout").fields[0].holds;
+        let FieldType::Array { element, length: 2 } = cell else { panic!("{cell:?}") };
+        assert!(matches!(**element, FieldType::Array { length: 3, .. }), "{cell:?}");
+    }
+
+    #[test]
+    fn a_manifest_names_the_struct_of_a_channel() {
+        let text = "struct a { int x; };\ntypedef struct { double y; } b_t;\n\
+            struct channel_attrs all[] = {\n{ .name = \"one\", .size = sizeof(struct a) },\n\
+            { .size = sizeof(b_t), .name = \"two\" }, { .name = \"three\", .size = 8 } };";
+        let of = |channel| match layout_of_channel(text, channel) {
+            Ok(layout) => layout.fields[0].name.clone(),
+            Err(why) => why,
+        };
+        assert_eq!([of("one"), of("two")], ["x", "y"]);
+        assert!(of("three").contains("is `8`: name a struct"), "{}", of("three"));
+        assert!(of("four").contains("no manifest that gives channel `four`"), "{}", of("four"));
+    }
+
+    #[test]
+    fn what_has_no_layout_is_refused_with_the_reason() {
+        for (text, why) in [
+            ("struct s { int a : 3; };", "`int a : 3`: a bit-field"),
+            ("struct s { int *a; };", "a pointer means nothing"),
+            ("struct s { union { int a; float b; } u; };", "which field of a union"),
+            ("struct s { other_t a; };", "type `other_t` is not declared"),
+            ("struct s { struct other a; };", "`struct other` is not declared"),
+            ("struct s { int a[]; };", "without a length"),
+            ("struct s { int a[0]; };", "no length"),
+            ("struct s { int a[N]; };", "the value of `N` is unknown"),
+            ("struct s { char a[1477]; };", "larger than a message"),
+            ("struct s { };", "no fields"),
+            ("struct s { struct { int a; }; };", "without a name"),
+            ("struct s { long double a; };", "type `long double`"),
+            ("struct s { _Alignas(16) int a; };", "an alignment of its own"),
+            ("#pragma pack(1)\nstruct s { int a; };", "line 1: `#pragma pack`"),
+            ("#if X > 2\n#endif\nstruct s { int a; };", "cannot decide this condition"),
+            ("struct t { int a; };", "no struct `s`; it declares: struct t"),
+            ("typedef int s;", "`s` is no struct"),
+        ] {
+            let said = laid(text, "s");
+            assert!(said.contains(why), "{text}: {said}");
+        }
+        let deep = format!("struct s {}int a;{}", "{ struct ".repeat(40), "} x; ".repeat(40));
+        assert!(layout_of(&deep, "s").is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! Reading record files: any octets give messages, or say where the file is damaged.
+
+use super::{BLOCK_OCTETS, CHANNELS_MAX, NANOSECONDS};
+use onbeat_model::limits::{CHANNEL_NAME_OCTETS, DURATION};
+use onbeat_model::time::{Span, SyncedTime};
+use onbeat_model::units::Octets;
+use onbeat_runtime::wire::Frame;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{Block, PcapNgParser};
+use pcap_file::{DataLink, PcapError};
+use std::io::{ErrorKind, Read};
+
+/// Type and length of a block.
+const BLOCK_HEADER: usize = 8;
+/// How a file begins: the type of its section's header. The magic number is behind the length.
+const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+const LITTLE_ENDIAN: [u8; 4] = [0x4d, 0x3c, 0x2b, 0x1a];
+
+/// A file that no recorder writes, or that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("octet {at}: {why}")]
+pub struct DamagedRecord {
+    /// Where the block begins that is wrong.
+    pub at: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A channel that a file has messages of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedChannel {
+    /// Its name.
+    pub name: String,
+    /// The size of its messages so far; none without any.
+    pub size: Option<Octets>,
+    /// How many of them there were.
+    pub messages: u64,
+}
+
+/// A message of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedMessage<'a> {
+    /// Which of the file's channels.
+    pub channel: usize,
+    /// When it was captured, from the start of the run.
+    pub capture: SyncedTime,
+    /// Messages lost between the one before and this one.
+    pub lost: u64,
+    /// Its octets.
+    pub value: &'a [u8],
+}
+
+/// Reads a file message by message. It keeps one block, so a file may have any length.
+pub struct MessageReader<R> {
+    from: R,
+    parser: Option<PcapNgParser>,
+    channels: Vec<RecordedChannel>,
+    block: Vec<u8>,
+    /// Where the next block begins.
+    at: u64,
+}
+
+/// A message before it borrows the block.
+struct Found {
+    channel: usize,
+    capture: SyncedTime,
+    lost: u64,
+    value: std::ops::Range<usize>,
+}
+
+impl<R: Read> MessageReader<R> {
+    /// Of a file from its beginning.
+    pub fn new(from: R) -> Self {
+        Self { from, parser: None, channels: Vec::new(), block: Vec::new(), at: 0 }
+    }
+
+    /// The channels of the file as far as it was read.
+    pub fn channels(&self) -> &[RecordedChannel] {
+        &self.channels
+    }
+
+    /// The next message; none at the end.
+    pub fn next_message(&mut self) -> Result<Option<RecordedMessage<'_>>, DamagedRecord> {
+        loop {
+            let at = self.at;
+            let wrong = |why| DamagedRecord { at, why };
+            if !self.fill().map_err(wrong)? {
+                return Ok(None);
+            }
+            if let Some(found) = self.take().map_err(wrong)? {
+                let Found { channel, capture, lost, value } = found;
+                let value = &self.block[value];
+                return Ok(Some(RecordedMessage { channel, capture, lost, value }));
+            }
+        }
+    }
+
+    /// Reads the next block; false at the end.
+    fn fill(&mut self) -> Result<bool, String> {
+        let mut header = [0; BLOCK_HEADER];
+        let got = self.up_to(&mut header)?;
+        if got == 0 && self.at > 0 {
+            return Ok(false);
+        }
+        let is_first = self.at == 0;
+        let is_section = header[..SECTION.len()] == SECTION;
+        match (is_first, is_section) {
+            (true, false) => {
+                return Err("this is no record file: `onbeat record` writes one".into());
+            }
+            (false, true) => return Err("a second section: the file was joined of several".into()),
+            _ if got < BLOCK_HEADER => return Err("the file ends within a block".into()),
+            _ => {}
+        }
+        let length = u32::from_le_bytes(header[4..].try_into().expect("four octets")) as usize;
+        if !(BLOCK_HEADER + 4..=BLOCK_OCTETS).contains(&length) {
+            return Err(format!("a block of {length} octets; it has 12 to {BLOCK_OCTETS}"));
+        }
+        let mut block = std::mem::take(&mut self.block);
+        block.clear();
+        block.extend_from_slice(&header);
+        block.resize(length, 0);
+        let got = self.up_to(&mut block[BLOCK_HEADER..])?;
+        self.block = block;
+        if got < length - BLOCK_HEADER {
+            return Err("the file ends within a block".into());
+        }
+        if is_first && self.block[BLOCK_HEADER..BLOCK_HEADER + 4] != LITTLE_ENDIAN {
+            return Err("the octets of its numbers are in another order than a recorder's".into());
+        }
+        self.at += length as u64;
+        Ok(true)
+    }
+
+    /// Fills a buffer unless the file ends before; how far.
+    fn up_to(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.from.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// What the block says: a message, or what need not be known.
+    fn take(&mut self) -> Result<Option<Found>, String> {
+        let Some(parser) = &mut self.parser else {
+            self.parser = Some(PcapNgParser::new(&self.block).map_err(broken)?.1);
+            return Ok(None);
+        };
+        match parser.next_block(&self.block).map_err(broken)?.1 {
+            Block::InterfaceDescription(interface) => {
+                if self.channels.len() == CHANNELS_MAX {
+                    return Err(format!("more than {CHANNELS_MAX} channels"));
+                }
+                let channel = channel_of(&interface)?;
+                if self.channels.iter().any(|other| other.name == channel.name) {
+                    return Err(format!("channel `{}` for the second time", channel.name));
+                }
+                self.channels.push(channel);
+                Ok(None)
+            }
+            Block::EnhancedPacket(packet) => {
+                let channel = packet.interface_id as usize;
+                let of = self.channels.get_mut(channel);
+                let of = of.ok_or_else(|| format!("a message of channel number {channel}"))?;
+                let (capture, value) = message_of(&packet)?;
+                // It borrows the block: where in it?
+                let start = value.as_ptr().addr() - self.block.as_ptr().addr();
+                let size = Octets::new(value.len() as u32);
+                if *of.size.get_or_insert(size) != size {
+                    let (name, size) = (&of.name, size.get());
+                    return Err(format!("channel `{name}`: a message of another size, {size}"));
+                }
+                of.messages += 1;
+                let lost = packet.options.iter().find_map(|option| match option {
+                    EnhancedPacketOption::DropCount(count) => Some(*count),
+                    _ => None,
+                });
+                let value = start..start + value.len();
+                Ok(Some(Found { channel, capture, lost: lost.unwrap_or(0), value }))
+            }
+            Block::Packet(_) | Block::SimplePacket(_) => {
+                Err("a packet without channel and time in nanoseconds".into())
+            }
+            // Statistics and names that Wireshark adds.
+            _ => Ok(None),
+        }
+    }
+}
+
+fn broken(error: PcapError) -> String {
+    format!("not pcapng: {error}")
+}
+
+/// The channel that an interface is.
+fn channel_of(interface: &InterfaceDescriptionBlock<'_>) -> Result<RecordedChannel, String> {
+    let mut name = None;
+    // Microseconds, where nothing else is said.
+    let mut resolution = 6;
+    for option in &interface.options {
+        match option {
+            InterfaceDescriptionOption::IfName(said) => name = Some(said.to_string()),
+            InterfaceDescriptionOption::IfTsResol(said) => resolution = *said,
+            _ => {}
+        }
+    }
+    let name = name.ok_or("an interface without a name: it is no channel")?;
+    if name.is_empty() || name.len() > CHANNEL_NAME_OCTETS {
+        return Err(format!("the name of a channel has 1 to {CHANNEL_NAME_OCTETS} octets"));
+    }
+    if interface.linktype != DataLink::ETHERNET || resolution != NANOSECONDS {
+        let name = name.escape_debug();
+        return Err(format!("interface `{name}` is no channel: not Ethernet in nanoseconds"));
+    }
+    Ok(RecordedChannel { name, size: None, messages: 0 })
+}
+
+/// The capture time and the octets of the message that a packet is.
+fn message_of<'a>(packet: &'a EnhancedPacketBlock<'_>) -> Result<(SyncedTime, &'a [u8]), String> {
+    let data = &packet.data[..];
+    if packet.original_len as usize != data.len() {
+        return Err("a frame that was cut off when it was captured".into());
+    }
+    let frame = Frame::parse(data).map_err(|why| format!("no frame of a channel: {why}"))?;
+    let ns = i64::try_from(packet.timestamp.as_nanos()).ok();
+    let capture = ns.map(Span::from_ns).filter(|since| *since <= DURATION);
+    let capture =
+        capture.ok_or_else(|| format!("a message more than {DURATION} after the start"))?;
+    Ok((SyncedTime::ZERO + capture, frame.payload))
+}

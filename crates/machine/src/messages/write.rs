@@ -1,0 +1,95 @@
+//! Writing record files.
+
+use super::{CHANNELS_MAX, NANOSECONDS};
+use onbeat_model::record::flag;
+use onbeat_runtime::channel::MessageInfo;
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{self, Header, MAX_FRAME};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::{DataLink, Endianness, PcapResult};
+use std::io::Write;
+use std::time::Duration;
+
+/// A record file in progress.
+pub struct MessageWriter<W: Write> {
+    writer: PcapNgWriter<W>,
+    channels: Vec<ChannelParameters>,
+    frame: [u8; MAX_FRAME],
+}
+
+impl<W: Write> MessageWriter<W> {
+    /// Begins a file of these channels.
+    ///
+    /// # Panics
+    /// With more than [`CHANNELS_MAX`] channels.
+    pub fn new<'a>(
+        into: W,
+        channels: impl Iterator<Item = (&'a str, ChannelParameters)>,
+    ) -> PcapResult<Self> {
+        // The same octets on every machine.
+        let mut writer = PcapNgWriter::with_endianness(into, Endianness::Little)?;
+        let mut known = Vec::new();
+        for (name, parameters) in channels {
+            // No limit to what is kept of a frame.
+            writer.write_pcapng_block(InterfaceDescriptionBlock {
+                linktype: DataLink::ETHERNET,
+                snaplen: 0,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(name.into()),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            })?;
+            known.push(parameters);
+        }
+        assert!(known.len() <= CHANNELS_MAX, "{} channels in a file", known.len());
+        Ok(Self { writer, channels: known, frame: [0; MAX_FRAME] })
+    }
+
+    /// Writes a message of the channel at that position. False: nothing is written, because it was
+    /// captured before the start, for which time stamps have no number.
+    ///
+    /// # Panics
+    /// When there is no such channel, or no frame carries a message so long.
+    pub fn message(
+        &mut self,
+        channel: usize,
+        info: &MessageInfo,
+        value: &[u8],
+    ) -> PcapResult<bool> {
+        let parameters = &self.channels[channel];
+        let Ok(at) = u64::try_from(info.capture.as_ns()) else { return Ok(false) };
+        let header = Header {
+            destination: parameters.destination,
+            source: parameters.source,
+            vlan: parameters.vlan,
+            pcp: parameters.pcp,
+            r_tag: None,
+            number: info.sequence as u16,
+            instance: info.instance,
+            uncertain: info.flags & flag::UNCERTAIN != 0,
+            stream_id: parameters.stream_id,
+            timestamp: parameters.epoch.wrapping_add(info.capture.as_ns()) as u32,
+            meeting: info.meeting,
+        };
+        let length = wire::emit(&header, value, &mut self.frame);
+        let lost = (info.gap > 0).then(|| EnhancedPacketOption::DropCount(info.gap.into()));
+        let packet = EnhancedPacketBlock {
+            interface_id: channel as u32,
+            timestamp: Duration::from_nanos(at),
+            original_len: length as u32,
+            data: (&self.frame[..length]).into(),
+            options: lost.into_iter().collect(),
+        };
+        self.writer.write_pcapng_block(packet)?;
+        Ok(true)
+    }
+
+    /// Gives the file back; what is written into it may still be in its buffer.
+    pub fn finish(self) -> W {
+        self.writer.into_inner()
+    }
+}
