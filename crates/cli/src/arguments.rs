@@ -221,6 +221,18 @@ Exits as `onbeat run` does.")]
 
 Only the superuser sees other users' programs.")]
     Stat(StatArguments),
+    /// Prints the messages of a channel
+    #[command(after_help = crate::messages::ECHO)]
+    Echo(crate::messages::EchoArguments),
+    /// Writes messages to a channel
+    #[command(after_help = crate::messages::PUB)]
+    Pub(crate::messages::PubArguments),
+    /// Records the messages of channels into a file that Wireshark opens
+    #[command(after_help = crate::messages::RECORD)]
+    Record(crate::messages::RecordArguments),
+    /// Writes recorded messages again, each at its instant
+    #[command(after_help = crate::messages::REPLAY)]
+    Replay(crate::messages::ReplayArguments),
     /// Tunes this machine for real time and reverts it
     Tune(crate::tune::TuneArguments),
     /// Measures programs, and this machine by synchronised-time benchmarks

@@ -20,6 +20,7 @@ mod lf;
 #[cfg(test)]
 mod manual;
 mod measure;
+mod messages;
 mod nc;
 mod netconf;
 mod network;
@@ -70,6 +71,10 @@ fn main() -> std::process::ExitCode {
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what } => measure::measure(what),
         Verb::Compare(arguments) => compare::compare(arguments),
+        Verb::Echo(echo) => messages::echo(echo),
+        Verb::Pub(publish) => messages::publish(publish),
+        Verb::Record(record) => messages::record(record),
+        Verb::Replay(replay) => messages::replay(replay),
         Verb::Tune(tune) => tune::tune(tune),
         Verb::Clock { what } => clock::clock(what),
         Verb::Noise { what } => noise::noise(what),

@@ -84,6 +84,18 @@ impl FileKind {
         }
     }
 
+    /// Refuses a target that is there and of another kind.
+    pub(crate) fn may_replace(self, target: &Path) -> anyhow::Result<()> {
+        if target.exists() && !target.is_file() {
+            bail!("{} is not a file: it is not replaced", target.display());
+        }
+        if target.exists() && !self.is_of(target)? {
+            let (target, kind) = (target.display(), self.as_str());
+            bail!("{target} holds something else than {kind}: it is not replaced");
+        }
+        Ok(())
+    }
+
     /// Whether a file is empty or begins as its kind does.
     fn is_of(self, file: &Path) -> anyhow::Result<bool> {
         let mut start = Vec::new();
@@ -380,13 +392,7 @@ impl OutputFile {
         durable: bool,
         reaper: &mut Reaper,
     ) -> anyhow::Result<(Self, File)> {
-        if target.exists() && !target.is_file() {
-            bail!("{} is not a file: it is not replaced", target.display());
-        }
-        if target.exists() && !kind.is_of(target)? {
-            let (target, kind) = (target.display(), kind.as_str());
-            bail!("{target} holds something else than {kind}: it is not replaced");
-        }
+        kind.may_replace(target)?;
         let (file, partial) = make(target, reaper, |path| File::create_new(path))?;
         let durable = if durable { Some(file.try_clone()?) } else { None };
         Ok((Self { target: target.to_owned(), partial, durable, done: false }, file))

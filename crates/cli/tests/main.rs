@@ -70,6 +70,7 @@ mod lf_table;
 mod lingua_franca;
 mod locks;
 mod measure;
+mod messages;
 mod nc;
 mod netconf;
 mod netns;

@@ -1,0 +1,81 @@
+//! The verb `echo`.
+
+use super::form::TypeArgument;
+use super::line::{LineFormat, heading, line};
+use super::{PlaceArguments, unless_over, unless_over_before};
+use crate::exit::Exit;
+use clap::Args;
+use onbeat::Timeout;
+use std::io::{ErrorKind, Write};
+
+pub(crate) const ECHO: &str = "Examples:
+  onbeat echo joint_targets --interface eth0 --table told/arm.channels
+  onbeat echo joint_targets --type messages.h:targets --json --count 10
+  ONBEAT_INTERFACE=eth0 ONBEAT_SYSTEM=told/arm.channels onbeat echo joint_targets
+
+The host must be a listener of the channel. In a run it is the command of a [[program]]:
+  command = [\"onbeat\", \"echo\", \"joint_targets\"]
+One line per message: capture time in seconds, number, message (docs/messages.md).";
+
+#[derive(Debug, Args)]
+pub(crate) struct EchoArguments {
+    /// Channel
+    channel: String,
+    #[command(flatten)]
+    place: PlaceArguments,
+    #[command(flatten)]
+    kind: TypeArgument,
+    /// Ends after this many messages [default: at the end of the run, or when interrupted]
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Prints a line of JSON for each message
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Prints CSV
+    #[arg(long)]
+    csv: bool,
+}
+
+/// Prints messages until the run is over.
+pub(crate) fn echo(arguments: &EchoArguments) -> anyhow::Result<Exit> {
+    let form = arguments.kind.form(&arguments.channel)?;
+    let format = match arguments {
+        EchoArguments { json: true, .. } => LineFormat::Json,
+        EchoArguments { csv: true, .. } => LineFormat::Csv,
+        _ => LineFormat::Text,
+    };
+    let (context, _) = arguments.place.join()?;
+    let end = context.open_listener(&arguments.channel, form.size());
+    let Some(mut end) = unless_over_before(end)? else { return Ok(Exit::Fine) };
+    let mut value = vec![0; end.listener().parameters().size.get() as usize];
+    if let Some(heading) = heading(format, &form)
+        && !say(&heading)?
+    {
+        return Ok(Exit::Fine);
+    }
+    if unless_over_before(context.start())?.is_none() {
+        return Ok(Exit::Fine);
+    }
+    let mut count = 0;
+    while arguments.count.is_none_or(|most| count < most) {
+        let Some(read) = unless_over(end.read(&mut value, Timeout::Endless))? else { break };
+        let Some(info) = read else { continue };
+        count += 1;
+        if !say(&line(format, &form, &info, &value))? {
+            break; // whoever looked has gone
+        }
+    }
+    drop(end);
+    context.leave();
+    Ok(Exit::Fine)
+}
+
+/// Prints a line; false if it goes nowhere any more.
+fn say(line: &str) -> anyhow::Result<bool> {
+    let mut output = std::io::stdout().lock();
+    match writeln!(output, "{line}").and_then(|()| output.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(anyhow::Error::new(error).context("standard output")),
+        Ok(()) => Ok(true),
+    }
+}

@@ -1,0 +1,120 @@
+//! In which form people and other programs see a message: as octets, or by the fields of a C
+//! struct.
+
+use super::fields;
+use crate::input;
+use clap::Args;
+use onbeat::{ANY_SIZE, Octets};
+use onbeat_description::manifest::{StructLayout, layout_of, layout_of_channel};
+use onbeat_model::limits::MANIFEST_OCTETS;
+use serde_json::Value;
+use std::path::Path;
+
+/// Which struct messages are.
+#[derive(Debug, Args)]
+pub(crate) struct TypeArgument {
+    /// C file and the struct in it that messages are, as in messages.h:sample; or a manifest, which
+    /// names the channel's struct in its size [default: octets]
+    #[arg(long = "type", value_name = "FILE[:STRUCT]")]
+    named: Option<String>,
+}
+
+impl TypeArgument {
+    /// Reads the file that is named, if one is.
+    pub(crate) fn form(&self, channel: &str) -> anyhow::Result<Form> {
+        let Some(named) = &self.named else { return Ok(Form::Octets) };
+        let (file, name) = match named.rsplit_once(':') {
+            Some((file, name)) => (file, Some(name)),
+            None => (named.as_str(), None),
+        };
+        let text = input::text(Path::new(file), MANIFEST_OCTETS as u64);
+        let text = text.map_err(anyhow::Error::msg)?;
+        let layout = match name {
+            Some(name) => layout_of(&text, name),
+            None => layout_of_channel(&text, channel),
+        };
+        layout.map(Form::Fields).map_err(|why| anyhow::anyhow!("{file}: {why}"))
+    }
+}
+
+/// The form of messages.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// Hexadecimal digits.
+    Octets,
+    /// Fields of a struct.
+    Fields(StructLayout),
+}
+
+impl Form {
+    /// The size that messages must have.
+    pub(crate) fn size(&self) -> Octets {
+        match self {
+            Self::Octets => ANY_SIZE,
+            Self::Fields(layout) => Octets::new(layout.octets),
+        }
+    }
+
+    /// The message that a person wrote: a JSON object of fields, else hexadecimal digits.
+    pub(crate) fn read(&self, text: &str) -> Result<Vec<u8>, String> {
+        let text = text.trim();
+        match self {
+            Self::Fields(layout) if text.starts_with('{') => {
+                let value: Value = serde_json::from_str(text)
+                    .map_err(|why| format!("`{}`: {why}", start_of(text)))?;
+                fields::encode(layout, &value)
+            }
+            Self::Octets if text.starts_with('{') => Err(format!(
+                "`{}` has fields: name their struct with --type FILE:STRUCT",
+                start_of(text)
+            )),
+            _ => octets(text),
+        }
+    }
+}
+
+/// The beginning of a text that is shown.
+fn start_of(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Hexadecimal digits of octets.
+pub(crate) fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// The octets of hexadecimal digits, two each, with or without spaces between them.
+fn octets(text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || {
+        let shown = start_of(text);
+        format!("`{shown}`: expected two hexadecimal digits for each octet, as in 0a00ff3c")
+    };
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace())
+        .map(|c| c.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    let digits = digits.filter(|digits| !digits.is_empty() && digits.len() % 2 == 0);
+    let digits = digits.ok_or_else(wrong)?;
+    Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_are_written_as_they_are_read() {
+        assert_eq!(octets("0a 00ff\t3C"), Ok(vec![10, 0, 255, 60]));
+        assert_eq!(hexadecimal(&[10, 0, 255, 60]), "0a00ff3c");
+        for bad in ["", "0", "0x10", "abc", "zz", "1 2 3", "{"] {
+            assert!(octets(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn fields_without_a_struct_are_refused_with_what_to_do() {
+        let why = Form::Octets.read("{\"a\":1}").expect_err("no struct");
+        assert!(why.contains("--type FILE:STRUCT"), "{why}");
+    }
+}
