@@ -44,11 +44,13 @@ test:
 	@# Many tests wait for a clock: twice as many threads as processors.
 	@RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
 		ONBEAT_NOT_RUN=$(CURDIR)/target/not-run CARGO="$(CARGO)" scripts/run-tests browser ptp packaging \
-		netns capture yang gdb cyclictest stress-ng cp-sat netconf hardware; \
+		netns capture yang gdb cyclictest stress-ng cp-sat netconf mqtt hardware; \
 		status=$$?; scripts/not-run target/not-run; exit $$status
+
+# With what the tests build: `make test` runs it beside them.
+python-tests:
 	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
 		library=$(CURDIR)/target/debug/deps/libonbeat.a
-	@scripts/needs mqtt
 	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
 
 wheel: command
@@ -97,4 +99,4 @@ clean:
 
 include crates/capi/package/install.mk
 
-.PHONY: build command demo test wheel lint hardware bench clean
+.PHONY: build command demo test python-tests wheel lint hardware bench clean
