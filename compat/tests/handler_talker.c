@@ -1,5 +1,7 @@
 /* A program with a handler of its own: a timer, two channels, a message sent at an instant. */
+#include <inttypes.h>
 #include <netchan.h>
+#include <stdio.h>
 
 #include "manifest.h"
 
@@ -32,8 +34,12 @@ int main(int argc, char *argv[])
 		    chan_send(sensor, &at) != sensor->payload_size)
 			return 6;
 		/* The capture time is of the clock that the program reads. */
-		if (at < asked || at > tai_get_ns() || chan_time_to_tx(sensor) > 5 * NS_IN_MS)
+		uint64_t now = tai_get_ns(), next = chan_time_to_tx(sensor);
+		if (at < asked || at > now || next > 5 * NS_IN_MS) {
+			fprintf(stderr, "round %d: asked %" PRIu64 ", captured %" PRIu64 ", now %" PRIu64
+				", next in %" PRIu64 "\n", (int)i, asked, at, now, next);
 			return 7;
+		}
 		if (chan_send_now(value, &i) != value->payload_size || pt_next_cycle(pt) != 0)
 			return 8;
 	}
