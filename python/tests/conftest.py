@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -36,3 +37,18 @@ def simulation_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     example = ROOT / "examples/01-two-hosts"
     onbeat("simulate", example, "--repetitions", "5", "--duration", "1s", "--out", out)
     return out
+
+
+def not_run(need: str, why: str) -> NoReturn:
+    """Skip a test as tests in Rust do: told at the end of `make test`, a failure where required.
+
+    What only another machine could have (`machine`) is never required.
+    """
+    test = os.environ.get("PYTEST_CURRENT_TEST", "a test").split(" ")[0]
+    line = f"not run: {test} ({need}): {why}\n"
+    if path := os.environ.get("ONBEAT_NOT_RUN"):
+        with Path(path).open("a", encoding="utf-8") as told:
+            told.write(line)
+    if need != "machine" and need in os.environ.get("ONBEAT_REQUIRE", "").split():
+        pytest.fail(f"ONBEAT_REQUIRE wants `{need}`: {line}")
+    pytest.skip(line)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from conftest import not_run
 from systems import channel, run, said, system
 
 # Both ends of two channels, timers and timeouts of asyncio, a queue between tasks.
@@ -126,7 +127,7 @@ def test_a_program_of_asyncio_is_the_same_in_virtual_and_in_real_time(
     tmp_path: Path, time: str
 ) -> None:
     if time == "netns" and os.geteuid() != 0:
-        pytest.skip("only the superuser makes namespaces: asyncio is not tested on interfaces")
+        not_run("superuser", "only it makes namespaces: asyncio is not tested on interfaces")
     channels = channel("reading", 1, "ab") + channel("answer", 2, "ba")
     lines = system(tmp_path, 1_000, channels, {"sensor": SENSOR, "logic": LOGIC}, time)
     sent, got, answers = (said(lines, word) for word in ("sent", "got", "answer"))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import paho.mqtt.client as mqtt
 import pytest
-from conftest import ROOT
+from conftest import ROOT, not_run
 
 BRIDGES = ROOT / "python/examples/bridges"
 PATIENCE_S = 60
@@ -73,7 +73,7 @@ class Broker:
 def broker(tmp_path: Path) -> Iterator[Broker]:
     """A broker, not started yet."""
     if not (shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists()):
-        pytest.skip("mosquitto is missing: the bridge to MQTT is not tested")
+        not_run("tools", "mosquitto is missing: the bridge to MQTT is not tested")
     broker = Broker(tmp_path / "mosquitto.log")
     yield broker
     broker.kill()
@@ -213,7 +213,7 @@ def test_a_broker_that_comes_later_gets_the_newest_messages(tmp_path: Path, brok
 def test_channels_and_topics_of_ros_2_are_connected(tmp_path: Path) -> None:
     named = os.environ.get("ONBEAT_ROS_PYTHON")
     if named is None:
-        pytest.skip("ROS 2 is missing (scripts/python-tests says why): its bridge is not tested")
+        not_run("machine", "ROS 2 cannot be installed: its bridge is not tested")
     # Nodes of other machines, or of other tests, are not spoken to.
     alone = {"ROS_DOMAIN_ID": str(os.getpid() % 100 + 1)}
     alone["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
