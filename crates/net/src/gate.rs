@@ -194,9 +194,13 @@ impl Gates {
     }
 
     /// Where to look for a window of this length after one that closes at `at`: there, unless the
-    /// list in force has none, then shortly before its end, or nowhere if it never ends.
+    /// list in force heeds the length and has none, then shortly before its end, or nowhere if it
+    /// never ends.
     fn skip(&self, queue: usize, at: NetTime, lasts: Span) -> Option<NetTime> {
         let Some(list) = self.in_force(self.clock.read(at)) else { return Some(at) };
+        if !list.length_aware {
+            return Some(at);
+        }
         let steps = self.clock.step.next(at);
         let longest = list.longest(queue);
         // What a window lasts in true time differs by the clock's rate (1000 ppm at most) and

@@ -197,6 +197,32 @@ fn a_refused_frame_takes_nothing_out_of_its_bucket() {
     assert_eq!(bench.port.observed().queues[4].dropped, 1);
 }
 
+#[test]
+fn a_list_that_heeds_no_length_sends_what_the_one_before_had_no_window_for() {
+    let list = |base, cycle, entries: &[(u8, i64)], length_aware| {
+        let entry =
+            |(open, span): &(u8, i64)| GateEntry { open: *open, span: Span::from_ns(*span) };
+        let entries = entries.iter().map(entry).collect();
+        GateControl {
+            base: NetTime::from_ns(base),
+            cycle: Span::from_ns(cycle),
+            entries,
+            length_aware,
+        }
+    };
+    // A frame of 704 ns: windows of 500, until the clock steps to where the next list begins.
+    let gates = vec![
+        list(0, 1_000, &[(0, 500), (1, 500)], true),
+        list(10_000, 1_000, &[(0, 600), (1, 400)], false),
+    ];
+    let settings = PortSettings { gates, ..PortSettings::default() };
+    let (by, from) = (Span::from_us(5), NetTime::from_ns(5_000));
+    let step = ClockStep { by, from, until: NetTime::MAX };
+    let mut bench = Bench::new(&settings, ClockError { step, ..ClockError::default() });
+    bench.run(&[small(4_600, 0, None)], HORIZON);
+    assert_eq!(bench.ends.get(&0), Some(&(5_600 + 608)));
+}
+
 /// A random port: times in ns.
 #[derive(Clone, Debug)]
 struct Recipe {
