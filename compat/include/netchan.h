@@ -132,7 +132,7 @@ struct channel {
 	bool ready;
 	bool stopping;
 	uint64_t interval_ns;
-	uint64_t next_tx_ns;      /* from when on the rate allows the next message */
+	uint64_t next_tx_ns;      /* when the next message is due */
 	char name[32];
 	struct cb_priv *cbp;
 	struct nc_end *end;

@@ -141,12 +141,34 @@ void *chan_get_payload(struct channel *ch)
 	return ch ? ch->payload : NULL;
 }
 
+/* By how much a message may come before it is due. */
+static uint64_t tolerance(const struct channel *ch)
+{
+	uint64_t eighth = ch->interval_ns / 8;
+	return eighth < (uint64_t)TOLERANCE_MAX_NS ? eighth : (uint64_t)TOLERANCE_MAX_NS;
+}
+
+/* Classes A and B keep the phase of their first message. */
+static bool keeps_phase(const struct channel *ch)
+{
+	return ch->sc == SC_CLASS_A || ch->sc == SC_CLASS_B;
+}
+
+/* When the message after one at `at` is due, as onbeat's own account of the rate has it. */
+static uint64_t due_after(const struct channel *ch, uint64_t at)
+{
+	uint64_t interval = ch->interval_ns, due = ch->next_tx_ns ? ch->next_tx_ns : at;
+	if (!keeps_phase(ch))
+		return (at > due ? at : due) + interval;
+	uint64_t last = due + interval + tolerance(ch);
+	uint64_t missed = at > last && interval ? (at - last + interval - 1) / interval : 0;
+	return due + interval * (1 + missed);
+}
+
 static void note_sent(struct channel *ch, int64_t capture)
 {
 	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
-	/* As onbeat's own account of the rate. */
-	uint64_t from = (uint64_t)capture > ch->next_tx_ns ? (uint64_t)capture : ch->next_tx_ns;
-	__atomic_store_n(&ch->next_tx_ns, from + ch->interval_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&ch->next_tx_ns, due_after(ch, (uint64_t)capture), __ATOMIC_RELAXED);
 }
 
 static void sent(struct channel *ch, int64_t capture)
@@ -173,18 +195,15 @@ static onbeat_status sleep_until(struct channel *ch, struct nc_end *end, int64_t
 /* From when on the rate allows a message. */
 static uint64_t slot(const struct channel *ch)
 {
-	uint64_t tolerance = ch->interval_ns / 8;
-	if (tolerance > (uint64_t)TOLERANCE_MAX_NS)
-		tolerance = (uint64_t)TOLERANCE_MAX_NS;
-	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED);
-	return next > tolerance ? next - tolerance : 0;
+	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED), early = tolerance(ch);
+	return next > early ? next - early : 0;
 }
 
-/* When a message will be captured that is written now. */
-static int64_t next_capture(const struct channel *ch)
+/* When a message will be captured that is written at `at`. */
+static int64_t capture_of(const struct channel *ch, uint64_t at)
 {
-	uint64_t now = tai_get_ns();
-	return (int64_t)(slot(ch) > now ? slot(ch) : now);
+	uint64_t from = slot(ch), due = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED);
+	return (int64_t)(at >= from ? at : keeps_phase(ch) ? due : from);
 }
 
 /* Whether the wait for capture + D would end at the limit. D is that of the class, but in a
@@ -192,7 +211,7 @@ static int64_t next_capture(const struct channel *ch)
 static bool wait_is_cut(const struct channel *ch)
 {
 	int64_t limit = timedc_wait_limit();
-	return limit != INT64_MAX && next_capture(ch) + (int64_t)ch->sc > limit;
+	return limit != INT64_MAX && capture_of(ch, tai_get_ns()) + (int64_t)ch->sc > limit;
 }
 
 static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
@@ -207,8 +226,9 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 		sent(ch, capture);
 		return sleep_until(ch, end, capture + (int64_t)ch->sc);
 	}
-	int64_t expected = next_capture(ch);
-	bool is_free = slot(ch) < (uint64_t)expected;
+	uint64_t now = tai_get_ns();
+	int64_t expected = capture_of(ch, now);
+	bool is_free = expected == (int64_t)now;
 	status = onbeat_write_wait(end->talker, ch->payload, &capture, &error);
 	/* It is on its way all the same: the rate did not hold it back, or not up to the limit. */
 	if (status == ONBEAT_TIMED_OUT && (is_free || expected <= timedc_wait_limit()))
@@ -228,7 +248,7 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 /* What would be sent after the limit is not sent. */
 static onbeat_status write_at(struct channel *ch, struct nc_end *end, int64_t at, int64_t *capture)
 {
-	int64_t leaves = at > (int64_t)slot(ch) ? at : (int64_t)slot(ch);
+	int64_t leaves = capture_of(ch, (uint64_t)at);
 	if (leaves > timedc_wait_limit())
 		return nc_sleep(end->context, leaves, NULL);
 	return onbeat_write_at(end->talker, ch->payload, at, capture);

@@ -28,7 +28,9 @@ int main(int argc, char *argv[])
 	struct periodic_timer *pt = pt_init_from_attr(&nc_channels[IDX_17]);
 	for (uint64_t i = 1; i <= 50; i++) {
 		struct sensor s = {.val = 3 * i + 1, .seqnr = i};
-		uint64_t before = tai_get_ns(), at = before + 2 * NS_IN_MS, asked = at;
+		/* One is late: those after it are in phase with those before. */
+		uint64_t wait = (i == 20 ? 9 : 2) * NS_IN_MS;
+		uint64_t before = tai_get_ns(), at = before + wait, asked = at;
 		/* What chan_update() takes, chan_send() sends. */
 		if (chan_update(sensor, tai_to_avtp_ns(at), &s) != 0 ||
 		    chan_send(sensor, &at) != sensor->payload_size)

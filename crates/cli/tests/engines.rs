@@ -136,6 +136,18 @@ const STALLS: &str = "T c L back start sl 100000 w 0 sl 200000 w 0 sl 300000 w 0
 /// When its messages are captured, in milliseconds: in phase again after each.
 const IN_PHASE: [i64; 11] = [100, 200, 300, 470, 500, 600, 1030, 1100, 1200, 1300, 1400];
 
+/// How many messages came sooner than 100 ms after one that came late, but for the rate's
+/// tolerance: in real time whatever a program wakes late by does that, too.
+fn sooner_than_the_rate(captures: &[i64]) -> i64 {
+    let (mut count, mut due) = (0, 0);
+    for capture in captures {
+        let is_early = *capture < due - 125_000;
+        count += i64::from(is_early);
+        due = if is_early { *capture } else { due.max(*capture) } + 100_000_000;
+    }
+    count
+}
+
 #[test]
 fn a_talker_that_stalls_is_back_in_phase_within_two_periods_in_every_engine() {
     let system = system(&slow_channels(&scripts(STALLS, "T back L c start loop 11 r 0 end ctr")));
@@ -155,9 +167,11 @@ fn a_talker_that_stalls_is_back_in_phase_within_two_periods_in_every_engine() {
             let off = pairs.map(|(at, ms)| (at - ms * 1_000_000).abs()).max().expect("messages");
             let counts = ["sent", "received", "held", "caught_up"].map(|key| number(c, key));
             let reason = c["verdict_reason"].as_str().expect("a reason");
+            let caught_up = sooner_than_the_rate(&captures);
+            assert!(caught_up == 2 || !is_virtual, "{captures:?}");
             let all = (off <= tolerance_ns, captures.len(), counts);
-            let is_said = reason.contains("; 2 caught up after one that was late");
-            let is_right = is_said && all == (true, 11, [11, 11, 4, 2]);
+            let is_said = reason.contains(&format!("; {caught_up} caught up after one that was"));
+            let is_right = is_said && all == (true, 11, [11, 11, 4, caught_up]);
             let got = format!("{captures:?}, {counts:?}, {reason}");
             assert!(is_right || !is_virtual, "{got}");
             if !is_right {
