@@ -450,7 +450,14 @@ impl Capture {
         if !is_there {
             not_run(Need::Tools, "tshark: what Wireshark makes of the frames");
         }
-        Self { tshark: is_there.then(|| Process::start(host, command)), file }
+        let tshark = is_there.then(|| Process::start(host, command));
+        // It begins its file when it captures.
+        let until = MonoTime::now() + PATIENCE;
+        while tshark.is_some() && file.path().metadata().expect("the file").len() == 0 {
+            assert!(MonoTime::now() < until, "nothing is captured");
+            pause(Span::from_ms(10));
+        }
+        Self { tshark, file }
     }
 
     /// Wireshark finds nothing wrong with frames of MSRP and MVRP, and sees all kinds of them.

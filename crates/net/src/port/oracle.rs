@@ -35,6 +35,7 @@ pub(super) struct Oracle<'a> {
     settings: &'a PortSettings,
     offers: &'a [Offer],
     regulators: &'a [Regulator],
+    clock: ClockError,
     /// What the clock's oscillator says, per ns.
     oscillator: Vec<i64>,
     /// Per queue and ns: open, and whether a frame must end before the next closing, and when
@@ -100,6 +101,7 @@ impl<'a> Oracle<'a> {
             settings,
             offers,
             regulators,
+            clock,
             oscillator,
             idle_slopes,
             open,
@@ -176,7 +178,7 @@ impl<'a> Oracle<'a> {
             return self.start(queue, t);
         }
         if let Some(rest) = self.rest {
-            if self.fits(rest.queue, rest.octets + 20, t) {
+            if self.fits(rest.queue, rest.octets + 20, t, t) {
                 self.rest = None;
                 self.begin(rest, t);
             }
@@ -194,14 +196,21 @@ impl<'a> Oracle<'a> {
         let wire = i64::from(self.offers[*id].octets) + 20;
         let shaped = matches!(self.settings.selection[queue], Selection::CreditBased { .. });
         (!shaped || self.credit[queue] >= 0)
-            && self.open[queue][t as usize]
-            && self.fits(queue, wire, t)
-            && self.fits(queue, wire, start)
+            && self.fits(queue, wire, t, t)
+            && self.fits(queue, wire, t, start)
     }
 
-    fn fits(&self, queue: usize, wire_octets: i64, start: i64) -> bool {
-        let (closes, aware) = self.closes[queue][start as usize];
-        self.open[queue][start as usize] && (!aware || start + wire_octets * 8 <= closes)
+    /// Whether a frame that starts at `start` may do so by the clock as it is at `t`.
+    fn fits(&self, queue: usize, wire_octets: i64, t: i64, start: i64) -> bool {
+        let ends = start + wire_octets * 8;
+        if self.clock.step.next(NetTime::from_ns(t)).as_ns() > start {
+            let (closes, aware) = self.closes[queue][start as usize];
+            return self.open[queue][start as usize] && (!aware || ends <= closes);
+        }
+        let clock = self.clock.as_of(NetTime::from_ns(t));
+        let at = |t| state(self.settings, queue, clock.read(NetTime::from_ns(t)).as_ns());
+        let closed = (start..ends).map(at).find(|(open, _)| !open);
+        at(start).0 && closed.is_none_or(|(_, aware)| !aware)
     }
 
     fn start(&mut self, queue: usize, t: i64) {
