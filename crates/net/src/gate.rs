@@ -106,6 +106,27 @@ impl<'a> Gate<'a> {
         }
     }
 
+    /// Whether a transmission that lasts so long may start at `at`, by the clock as it is `now`: if
+    /// not, when to ask again.
+    pub(crate) fn lets(
+        &mut self,
+        now: NetTime,
+        at: NetTime,
+        lasts: impl FnOnce() -> Span,
+    ) -> Result<(), NetTime> {
+        let Some(gates) = &mut self.gates else { return Ok(()) };
+        let steps = gates.clock.step.next(now);
+        let lasts = lasts();
+        let from = if steps > at {
+            gates.start(self.queue, at, lasts)
+        } else {
+            let window = gates.find_by(&gates.clock.as_of(now), self.queue, at);
+            let fits = !window.length_aware || window.closes - at >= lasts;
+            if window.opens <= at && fits { at } else { steps }
+        };
+        if from == at { Ok(()) } else { Err(from) }
+    }
+
     /// The credit that the queue gets between `from` and `to` if its operIdleSlope is `slope`;
     /// at least `enough` if it is more than that.
     pub(crate) fn credit(
@@ -284,13 +305,18 @@ impl Gates {
 
     /// As [`Gates::find`], as if the clock did not step any more.
     fn find_unstepped(&self, queue: usize, at: NetTime) -> Window {
-        let clock = self.clock.as_of(at);
+        let steps = self.clock.step.next(at);
+        Window { steps, ..self.find_by(&self.clock.as_of(at), queue, at) }
+    }
+
+    /// As [`Gates::find`], by a clock that does not step.
+    fn find_by(&self, clock: &ClockError, queue: usize, at: NetTime) -> Window {
         let now = clock.read(at);
         let mut local = now;
-        let (end, steps) = (NetTime::MAX, self.clock.step.next(at));
+        let end = NetTime::MAX;
         loop {
             let mut window =
-                Window { from: at, opens: end, closes: end, steps, length_aware: false };
+                Window { from: at, opens: end, closes: end, steps: end, length_aware: false };
             let Some((opens, _)) = self.first(queue, local, true) else { return window };
             window.opens = if opens == now { at } else { clock.when(opens) };
             let Some((closes, list)) = self.first(queue, opens, false) else { return window };

@@ -424,10 +424,13 @@ impl EgressPort {
                 let octets = self.queues[queue as usize].head_octets();
                 let mut gate = Gate::of(&mut self.gates, queue as usize);
                 // A frame that would not fit after the cut does not cut.
-                at = gate.start(free_at, || time_for(self.rate, frame::on_wire(octets)));
-                if at == free_at {
-                    self.cut(rest, free_at);
-                    return free_at;
+                let lasts = || time_for(self.rate, frame::on_wire(octets));
+                match gate.lets(now, free_at, lasts) {
+                    Err(again) => at = again,
+                    Ok(()) => {
+                        self.cut(rest, free_at);
+                        return free_at;
+                    }
                 }
             }
             if fragment.cut(at, self.rate).is_some() {
