@@ -224,6 +224,8 @@ int nc_failure(struct channel *ch, onbeat_status status)
 			count_call_after_end();
 		return -ECANCELED;
 	}
+	if (status == ONBEAT_LINK_DOWN)
+		return -ENETDOWN;
 	/* The caller is in the end, which may just be closed. */
 	struct nc_end *end = ch ? __atomic_load_n(&ch->end, __ATOMIC_SEQ_CST) : NULL;
 	if (end && !__atomic_exchange_n(&end->told, true, __ATOMIC_RELAXED)) {

@@ -240,7 +240,10 @@ static int done(struct timedc_thread *thread, enum timedc_event event,
 {
 	if (status < 0)
 		timedc_die("%s", onbeat_last_error());
-	int result = status == ONBEAT_OK ? 0 : status == ONBEAT_STOPPED ? -ECANCELED : -ETIMEDOUT;
+	int result = status == ONBEAT_OK	  ? 0
+		     : status == ONBEAT_STOPPED   ? -ECANCELED
+		     : status == ONBEAT_LINK_DOWN ? -ENETDOWN
+						  : -ETIMEDOUT;
 	result = waited(thread, result);
 	if (timedc_tracing && thread && result == 0)
 		timedc_trace(thread, event, bound->channel, timedc_now(), 0);

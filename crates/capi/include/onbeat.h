@@ -110,8 +110,7 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_TRACE 8
 
 /**
- * Readers sleep until shortly before the expected arrival, then poll: the least latency, for a
- * part of a CPU.
+ * Readers sleep until shortly before the expected arrival, then poll, for a part of a CPU.
  */
 #define ONBEAT_FOLLOW_SCHEDULE 16
 
@@ -133,8 +132,7 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_CRC 256
 
 /**
- * Frames carry a counter and a tag of 128 bits behind the message, made with a key that both ends
- * have.
+ * Frames carry a counter and a tag of 128 bits behind the message, by a key that both have.
  */
 #define ONBEAT_AUTHENTICATED 512
 
@@ -168,6 +166,10 @@ typedef enum onbeat_status {
      */
     ONBEAT_NOT_RESERVED = 5,
     /**
+     * The interface is down or not there: the message was not sent, and counts as not written.
+     */
+    ONBEAT_LINK_DOWN = 6,
+    /**
      * An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
      */
     ONBEAT_E_ARGUMENT = -1,
@@ -184,8 +186,7 @@ typedef enum onbeat_status {
      */
     ONBEAT_E_NOT_STARTED = -4,
     /**
-     * The calling thread is not the one that called `onbeat_open`, nor one that
-     * `onbeat_thread_create` made.
+     * The calling thread neither called `onbeat_open` nor comes from `onbeat_thread_create`.
      */
     ONBEAT_E_THREAD = -5,
     /**
@@ -465,8 +466,7 @@ typedef struct onbeat_interface {
      */
     int64_t epoch_ns;
     /**
-     * How well the network clock must be synchronised for times to count as certain; 0 means
-     * 1000.
+     * How well the network clock must be synchronised for times to be certain; 0 means 1000.
      */
     int64_t clock_error_ns;
     /**
@@ -594,8 +594,9 @@ void onbeat_talker_close(struct onbeat_talker *talker);
 
 /**
  * Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
- * with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL,
- * gets the capture time. Allocates nothing.
+ * with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `ONBEAT_LINK_DOWN`, of all
+ * calls that write: the interface is down or not there, the message counts as not written, and the
+ * rate holds as if it were. `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
  */
 enum onbeat_status onbeat_write(struct onbeat_talker *talker,
                                 const void *message,
@@ -603,8 +604,7 @@ enum onbeat_status onbeat_write(struct onbeat_talker *talker,
 
 /**
  * Like `onbeat_write`, but returns `ONBEAT_RATE_EXCEEDED` instead of blocking; `capture_ns` then
- * gets the instant until which `onbeat_write` would wait. With `ONBEAT_RESERVE` it may also return
- * `ONBEAT_NOT_RESERVED`.
+ * gets the instant until which `onbeat_write` would wait. May return `ONBEAT_NOT_RESERVED`.
  */
 enum onbeat_status onbeat_try_write(struct onbeat_talker *talker,
                                     const void *message,

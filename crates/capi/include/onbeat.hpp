@@ -62,6 +62,8 @@ enum class [[nodiscard]] Status {
     timed_out = ONBEAT_TIMED_OUT,
     /** The channel's declared rate does not allow a message yet. */
     rate_exceeded = ONBEAT_RATE_EXCEEDED,
+    /** The interface is down or not there now: the message was not sent. */
+    link_down = ONBEAT_LINK_DOWN,
 };
 
 /** A call that failed: what() is the text of onbeat_last_error. */
@@ -399,7 +401,8 @@ public:
         talker_.reset(talker);
     }
 
-    /** Sends a message, and blocks only while the declared rate is exceeded: onbeat_write.
+    /** Sends a message, and blocks only while the declared rate is exceeded: onbeat_write. All
+     * writes give Status::link_down while the interface is down or not there.
      * `capture`, if not null, gets the capture time. */
     Status write(const T &message, Time *capture = nullptr) {
         std::int64_t at = 0;

@@ -25,6 +25,8 @@ pub enum onbeat_status {
     OnbeatRateExceeded = 4,
     /// No listener is ready: nothing is reserved for the message.
     OnbeatNotReserved = 5,
+    /// The interface is down or not there: the message was not sent, and counts as not written.
+    OnbeatLinkDown = 6,
     /// An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
     OnbeatEArgument = -1,
     /// There is no run coordinator, or it is gone.
@@ -33,8 +35,7 @@ pub enum onbeat_status {
     OnbeatERefused = -3,
     /// `onbeat_start` has not been called.
     OnbeatENotStarted = -4,
-    /// The calling thread is not the one that called `onbeat_open`, nor one that
-    /// `onbeat_thread_create` made.
+    /// The calling thread neither called `onbeat_open` nor comes from `onbeat_thread_create`.
     OnbeatEThread = -5,
     /// A defect of the library itself; please report it.
     OnbeatEInternal = -6,
@@ -47,13 +48,14 @@ pub enum onbeat_status {
 }
 
 /// Every status with its meaning in a few words.
-const MEANINGS: [(onbeat_status, &CStr); 15] = [
+const MEANINGS: [(onbeat_status, &CStr); 16] = [
     (onbeat_status::OnbeatOk, c"done"),
     (onbeat_status::OnbeatStopped, c"the run is over"),
     (onbeat_status::OnbeatEmpty, c"there is no message"),
     (onbeat_status::OnbeatTimedOut, c"no message came in time"),
     (onbeat_status::OnbeatRateExceeded, c"the declared rate does not allow a message yet"),
     (onbeat_status::OnbeatNotReserved, c"nothing is reserved for the message"),
+    (onbeat_status::OnbeatLinkDown, c"the interface is down or not there"),
     (onbeat_status::OnbeatEArgument, c"an argument is not valid"),
     (onbeat_status::OnbeatECoordinator, c"there is no run coordinator, or it is gone"),
     (onbeat_status::OnbeatERefused, c"the description does not allow it"),
@@ -127,6 +129,7 @@ impl Failure {
                 ChannelError::Network | ChannelError::QueueFull | ChannelError::TooLong => {
                     onbeat_status::OnbeatENetwork
                 }
+                ChannelError::LinkDown => onbeat_status::OnbeatLinkDown,
                 ChannelError::Forked => onbeat_status::OnbeatEForked,
                 ChannelError::NotStarted => onbeat_status::OnbeatENotStarted,
                 ChannelError::TimedOut => onbeat_status::OnbeatTimedOut,

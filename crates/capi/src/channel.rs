@@ -266,8 +266,9 @@ pub unsafe extern "C" fn onbeat_talker_close(talker: *mut onbeat_talker) {
 }
 
 /// Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
-/// with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `capture_ns`, if not NULL,
-/// gets the capture time. Allocates nothing.
+/// with `ONBEAT_RESERVE`, while bandwidth is reserved for no listener. `ONBEAT_LINK_DOWN`, of all
+/// calls that write: the interface is down or not there, the message counts as not written, and the
+/// rate holds as if it were. `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`; `message` is NULL or valid for reading the
@@ -291,8 +292,7 @@ pub unsafe extern "C" fn onbeat_write(
 }
 
 /// Like `onbeat_write`, but returns `ONBEAT_RATE_EXCEEDED` instead of blocking; `capture_ns` then
-/// gets the instant until which `onbeat_write` would wait. With `ONBEAT_RESERVE` it may also return
-/// `ONBEAT_NOT_RESERVED`.
+/// gets the instant until which `onbeat_write` would wait. May return `ONBEAT_NOT_RESERVED`.
 ///
 /// # Safety
 /// As for `onbeat_write`.

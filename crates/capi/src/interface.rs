@@ -89,8 +89,7 @@ pub struct onbeat_interface {
     pub socket_priority: [u32; 3],
     /// Which network time, in nanoseconds since 1970 TAI, the calls count from.
     pub epoch_ns: i64,
-    /// How well the network clock must be synchronised for times to count as certain; 0 means
-    /// 1000.
+    /// How well the network clock must be synchronised for times to be certain; 0 means 1000.
     pub clock_error_ns: i64,
     /// Latency above which the kernel's trace stops; 0 means never.
     pub break_ns: i64,
@@ -108,8 +107,7 @@ pub const ONBEAT_BUSY_POLL: u32 = 2;
 pub const ONBEAT_TIMESTAMPS: u32 = 4;
 /// Writes markers into the kernel's trace.
 pub const ONBEAT_TRACE: u32 = 8;
-/// Readers sleep until shortly before the expected arrival, then poll: the least latency, for a
-/// part of a CPU.
+/// Readers sleep until shortly before the expected arrival, then poll, for a part of a CPU.
 pub const ONBEAT_FOLLOW_SCHEDULE: u32 = 16;
 /// Lets the kernel launch the frames of `onbeat_write_at` (SO_TXTIME).
 pub const ONBEAT_LAUNCH_TIME: u32 = 32;
@@ -128,8 +126,7 @@ const FLAGS: u32 = ONBEAT_UNTAGGED
 
 /// Frames carry a counter and a CRC of 32 bits behind the message.
 pub const ONBEAT_CRC: u32 = 256;
-/// Frames carry a counter and a tag of 128 bits behind the message, made with a key that both ends
-/// have.
+/// Frames carry a counter and a tag of 128 bits behind the message, by a key that both have.
 pub const ONBEAT_AUTHENTICATED: u32 = 512;
 
 const CLASSES: [(onbeat_class, Class); 4] = [

@@ -52,6 +52,7 @@ mod engines;
 mod experiment;
 mod federated;
 mod five_tests;
+mod followed;
 mod freertos;
 mod fuzz_targets;
 mod gptp_in_run;

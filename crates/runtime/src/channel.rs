@@ -167,7 +167,8 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
                 }
                 Ok(sent) => {
                     let at = self.talker.launch().unwrap_or(sent.capture);
-                    self.io.launch(self.talker.frame(), at)?;
+                    let launched = self.io.launch(self.talker.frame(), at);
+                    self.unless_away(launched)?;
                     self.held = held;
                     self.note(sent, Instant { local: sent.capture, network: None });
                     return Ok(sent.capture);
@@ -179,10 +180,20 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     /// Sends the frame of the last message, at its launch time if the channel is scheduled.
     #[inline]
     fn send(&mut self) -> Result<(), ChannelError> {
-        match self.talker.launch() {
+        let sent = match self.talker.launch() {
             None => self.io.send(self.talker.frame()),
             Some(at) => self.io.launch(self.talker.frame(), at),
+        };
+        self.unless_away(sent)
+    }
+
+    /// A message that found no interface uses no number: readers would take it for lost.
+    #[inline]
+    fn unless_away(&mut self, sent: Result<(), ChannelError>) -> Result<(), ChannelError> {
+        if sent == Err(ChannelError::LinkDown) {
+            self.talker.take_back();
         }
+        sent
     }
 
     /// Completes the records of earlier messages with what was noted of their frames since.

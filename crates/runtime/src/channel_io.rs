@@ -23,6 +23,10 @@ pub enum ChannelError {
     /// The interface or the station did not take the frame, or gives none.
     #[error("the interface, or the station on it, is down or gone: no frame was sent or received")]
     Network,
+    /// The interface is down or not there now. No harm is done: the message was not sent and counts
+    /// as not written, and writes work again when the interface is back.
+    #[error("the interface is down or not there: the message was not sent")]
+    LinkDown,
     /// The interface has no room for the frame now.
     #[error("the interface's queue is full: the frame was not sent")]
     QueueFull,

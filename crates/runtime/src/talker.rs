@@ -227,6 +227,12 @@ impl Talker {
         Ok(Sent { sequence: self.sequence - 1, capture })
     }
 
+    /// The last message was not sent at all: the next one has its number. The declared rate holds
+    /// as if it had been.
+    pub(crate) fn take_back(&mut self) {
+        self.sequence -= 1;
+    }
+
     /// When the last message's frame leaves; none if at once. Each launch time is given once.
     #[inline]
     pub fn launch(&mut self) -> Option<SyncedTime> {

@@ -30,6 +30,7 @@ from onbeat import _library
 _STOPPED = 1
 _EMPTY = 2
 _TIMED_OUT = 3
+_LINK_DOWN = 6
 _REFUSED = -3
 _LATE = 1
 _UNCERTAIN = 4
@@ -47,6 +48,10 @@ class ChannelError(Exception):
 
 class Stopped(Exception):  # noqa: N818 - it is no error
     """The run is over: clean up and exit."""
+
+
+class LinkDown(Exception):  # noqa: N818 - it is no error
+    """The interface is down or not there now: the message was not sent; later ones may be."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,8 @@ class Run:
             raise ChannelError(status, self._library.onbeat_last_error().decode())
         if status == _STOPPED:
             raise Stopped
+        if status == _LINK_DOWN:
+            raise LinkDown
         return status
 
     def talker(self, channel: str, size: int) -> Talker:
@@ -245,7 +252,7 @@ class Talker(_End):
         """Send a message of exactly ``size`` octets; return its capture time.
 
         Waits while the channel's declared rate is exceeded. The payload is not copied on the way
-        into the frame.
+        into the frame. Raises :class:`LinkDown` while the interface is down or not there.
         """
         return self._write("onbeat_write", payload)[1]
 

@@ -90,3 +90,38 @@ fn unless_over_before<T>(given: Result<T, SetupError>) -> anyhow::Result<Option<
         other => Ok(Some(other?)),
     }
 }
+
+/// How many messages were passed over because their interface was down: told at the end.
+#[derive(Debug)]
+struct Missed<'a> {
+    channel: &'a str,
+    messages: u64,
+}
+
+impl<'a> Missed<'a> {
+    fn of(channel: &'a str) -> Self {
+        Self { channel, messages: 0 }
+    }
+
+    /// What a write gave, twice none if the run is over, once if the message was passed over.
+    fn unless_over<T>(
+        &mut self,
+        given: Result<T, ChannelError>,
+    ) -> anyhow::Result<Option<Option<T>>> {
+        if matches!(given, Err(ChannelError::LinkDown)) {
+            self.messages += 1;
+            return Ok(Some(None));
+        }
+        Ok(unless_over(given)?.map(Some))
+    }
+}
+
+impl Drop for Missed<'_> {
+    fn drop(&mut self) {
+        let Self { channel, messages } = self;
+        if *messages > 0 {
+            let why = "the interface was down or not there";
+            eprintln!("onbeat: channel `{channel}`: {messages} messages not written: {why}");
+        }
+    }
+}

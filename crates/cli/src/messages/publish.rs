@@ -1,7 +1,7 @@
 //! The verb `pub`.
 
 use super::form::{Form, TypeArgument};
-use super::{PlaceArguments, unless_over, unless_over_before};
+use super::{Missed, PlaceArguments, unless_over, unless_over_before};
 use crate::arguments::duration;
 use crate::exit::Exit;
 use anyhow::{Context, bail};
@@ -123,6 +123,7 @@ pub(crate) fn publish(arguments: &PubArguments) -> anyhow::Result<Exit> {
     let every = arguments.every.unwrap_or(parameters.interval);
     let Some(now) = unless_over(context.now())? else { return Ok(Exit::Fine) };
     let mut at = next_multiple(now.local, every);
+    let mut missed = Missed::of(&arguments.channel);
     for number in 0..arguments.count.unwrap_or(u64::MAX) {
         let Some(message) = source.next(number, &form, &interrupted)? else { break };
         let (has, needs) = (message.len(), parameters.size.get());
@@ -133,7 +134,7 @@ pub(crate) fn publish(arguments: &PubArguments) -> anyhow::Result<Exit> {
                 number + 1
             );
         }
-        if unless_over(end.write_at(&message, at))?.is_none() {
+        if missed.unless_over(end.write_at(&message, at))?.is_none() {
             break;
         }
         at += every;

@@ -1,7 +1,7 @@
 //! The verb `replay`. Each channel has a thread, which reads the file for itself: so the memory is
 //! bounded, and a message of one channel waits for none of another.
 
-use super::{PlaceArguments, unless_over, unless_over_before};
+use super::{Missed, PlaceArguments, unless_over, unless_over_before};
 use crate::exit::Exit;
 use crate::input;
 use crate::terminal;
@@ -132,7 +132,7 @@ fn one(path: &Path, name: &str, mut end: Talker) -> anyhow::Result<Replayed> {
     let mut reader = open(path)?;
     let size = end.talker().parameters().size.get() as usize;
     let mut value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
-    let mut replayed = Replayed::default();
+    let (mut replayed, mut missed) = (Replayed::default(), Missed::of(name));
     while let Some(message) = reader.next_message()? {
         let (channel, at, length) = (message.channel, message.capture, message.value.len());
         value[..length].copy_from_slice(message.value);
@@ -142,7 +142,9 @@ fn one(path: &Path, name: &str, mut end: Talker) -> anyhow::Result<Replayed> {
         if length != size {
             bail!("the file has changed while it was replayed");
         }
-        let Some(captured) = unless_over(end.write_at(&value[..size], at))? else { break };
+        let written = missed.unless_over(end.write_at(&value[..size], at))?;
+        let Some(written) = written else { break };
+        let Some(captured) = written else { continue };
         replayed.messages += 1;
         if captured > at {
             replayed.late += 1;

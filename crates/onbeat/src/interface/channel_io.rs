@@ -1,6 +1,7 @@
 //! A channel end on a real interface, as the channel operations see it.
 
 use crate::clock::{MonoTime, want_exact_timers};
+use crate::interface::presence::{self, EndLink, LinkMonitor};
 use crate::interface::sent_stamp::Numbering;
 use crate::interface::srp::{Reservation, StreamStatus};
 use crate::interface::{Arrival, HORIZON, InterfaceOptions, LOOK_AGAIN, NetworkClock, Transport};
@@ -192,6 +193,9 @@ pub(crate) type Claim = Box<dyn std::fmt::Debug + Send + Sync>;
 pub struct InterfaceIo {
     base: Arc<Timebase>,
     wire: Transport,
+    link: Arc<EndLink>,
+    /// Keeps the interface followed.
+    _monitor: Option<Arc<LinkMonitor>>,
     /// When a station had what was sent last.
     handed_over: Option<SyncedTime>,
     /// Which messages the kernel's notes are of.
@@ -226,7 +230,9 @@ impl InterfaceIo {
     pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
         Self {
             base,
+            link: wire.link(),
             wire,
+            _monitor: None,
             handed_over: None,
             numbering: Numbering::default(),
             oversleep: Span::ZERO,
@@ -251,6 +257,11 @@ impl InterfaceIo {
         Self { keys, ..self }
     }
 
+    /// The same of an end whose interface is followed.
+    pub(crate) fn followed_by(self, monitor: Option<Arc<LinkMonitor>>) -> Self {
+        Self { _monitor: monitor, ..self }
+    }
+
     /// Readable when there may be a message.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.wire.descriptor()
@@ -262,7 +273,7 @@ impl InterfaceIo {
     }
 
     fn try_take(&mut self, into: &mut [u8]) -> Result<Option<Arrival>, ChannelError> {
-        self.wire.try_receive(into).map_err(fault_of)
+        unless_away(self.wire.try_receive(into))
     }
 
     /// Waits to shortly before the window opens, then polls until it closes: what comes in it needs
@@ -309,7 +320,7 @@ impl InterfaceIo {
         let Some(timeout) = crate::clock::timeout(left) else {
             return Ok(false);
         };
-        let mut set = [PollFd::from_borrowed_fd(self.wire.descriptor(), PollFlags::IN)];
+        let mut set = [PollFd::from_borrowed_fd(self.wire.waits_at(), PollFlags::IN)];
         match poll(&mut set, Some(&timeout)) {
             Ok(ready) => Ok(ready > 0),
             // A signal is a reason to look whether the message is still wanted.
@@ -326,7 +337,7 @@ impl InterfaceIo {
     ) -> Result<Option<Arrival>, ChannelError> {
         match patience {
             Timeout::None => self.try_take(into),
-            Timeout::Endless => self.wire.receive(into).map_err(fault_of),
+            Timeout::Endless => unless_away(self.wire.receive(into)),
             Timeout::Until(until) => {
                 if let Some(arrival) = self.try_take(into)? {
                     return Ok(Some(arrival));
@@ -375,6 +386,11 @@ impl Drop for Reserved {
     }
 }
 
+/// What a receive gave: the kernel says once that the interface went down, which may come up again.
+fn unless_away(got: std::io::Result<Option<Arrival>>) -> Result<Option<Arrival>, ChannelError> {
+    got.or_else(|error| if presence::is_away(&error) { Ok(None) } else { Err(fault_of(error)) })
+}
+
 /// Why the kernel did not take or give a frame.
 #[cold]
 fn fault_of(error: std::io::Error) -> ChannelError {
@@ -382,6 +398,7 @@ fn fault_of(error: std::io::Error) -> ChannelError {
         Some(Errno::MSGSIZE) => ChannelError::TooLong,
         Some(Errno::NOBUFS | Errno::AGAIN) => ChannelError::QueueFull,
         _ if error.kind() == std::io::ErrorKind::WouldBlock => ChannelError::QueueFull,
+        _ if presence::is_away(&error) => ChannelError::LinkDown,
         _ => ChannelError::Network,
     }
 }
@@ -431,6 +448,7 @@ impl ChannelIo for InterfaceIo {
 
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
+        self.link.sends()?;
         self.wire.send(frame, None).map_err(fault_of)?;
         // A station has it from now on; the kernel's queues say nothing.
         if matches!(self.wire, Transport::Station(_)) {
@@ -449,6 +467,7 @@ impl ChannelIo for InterfaceIo {
             self.base.sleep_until(at)?;
             return self.send(frame);
         }
+        self.link.sends()?;
         let tai = self.base.clock()?.tai(at);
         self.wire.send(frame, Some(tai)).map_err(fault_of)
     }
@@ -505,6 +524,8 @@ impl ChannelIo for InterfaceIo {
             match patience {
                 Timeout::None => return Ok(None),
                 Timeout::Until(until) if now >= until => return Ok(None),
+                // Nothing will come; who looks only, is told when it waits.
+                _ if self.link.may_receive().is_err() => self.link.may_receive()?,
                 // They are to be counted while nothing else comes.
                 _ if self.wire.has_dropped() => return Ok(None),
                 _ => {}

@@ -6,6 +6,7 @@ use crate::context::{ANY_SIZE, EndpointIo, Listener, Talker};
 use crate::coordinator::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::interface::channel_io::Claim;
+use crate::interface::presence::{Followed, LinkMonitor};
 use crate::interface::srp::{self, Request, Reservation};
 use crate::interface::table::{
     ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable,
@@ -121,6 +122,8 @@ pub struct InterfaceContext {
     base: Arc<Timebase>,
     settings: Arc<InterfaceSettings>,
     interface: Interface,
+    /// Follows the interface; `None` where the ends are a station's, or the system refuses it.
+    monitor: Option<Arc<LinkMonitor>>,
     board: Arc<Board>,
     instruments: Instruments,
     keys: Arc<KeyStore>,
@@ -162,6 +165,7 @@ impl InterfaceContext {
             refuse_unsynchronised(&interface.name, clock.synchronisation())?;
         }
         base.begin(clock, Limits::NONE);
+        let monitor = if settings.by_station { None } else { follow(&interface) };
         let InterfaceSettings { log, trace, break_at, .. } = &settings;
         let watch = Watch { log: log.clone(), trace: *trace, break_at: *break_at };
         let instruments = Instruments::new(&watch, &base, settings.epoch)?;
@@ -169,6 +173,7 @@ impl InterfaceContext {
             base,
             settings: Arc::new(settings),
             interface,
+            monitor,
             board: Arc::new(Board::new().map_err(no_memory)?),
             instruments,
             keys,
@@ -380,14 +385,30 @@ impl InterfaceContext {
             settings.options.launch_time = true;
             self.told_launches.call_once(|| warn_unless_launched(&self.interface));
         }
+        // It may have been replaced since.
+        let known = &self.interface.name;
+        let interface = Interface::named(known)
+            .map_err(|error| SetupError::Interface { name: known.clone(), error })?;
         let wire = match settings.by_station {
             true => self.station_end(name, parameters, role)?,
-            false => attach(&self.interface, &settings, parameters, role)?,
+            false => attach(&interface, &settings, parameters, role)?,
         };
+        if let Some((monitor, anchor)) = self.monitor.as_ref().zip(wire.anchor()) {
+            monitor.follow(Followed {
+                anchor,
+                link: wire.link(),
+                transport: settings.transport,
+                role,
+                channel: *parameters,
+                options: settings.options,
+                attached: interface.index,
+            });
+        }
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
         let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim).keyed(keys);
+        io = io.followed_by(self.monitor.clone());
         if self.settings.reservation == ReservationMode::Srp {
             let reservation = self.reserve(parameters, role).map_err(|why| {
                 SetupError::Refused(format!("channel `{name}` cannot be reserved: {why}"))
@@ -460,6 +481,17 @@ impl InterfaceContext {
     pub fn base(&self) -> &Timebase {
         &self.base
     }
+}
+
+/// Follows an interface, unless the system refuses what that needs: its ends work without.
+fn follow(interface: &Interface) -> Option<Arc<LinkMonitor>> {
+    let name = &interface.name;
+    let monitor = LinkMonitor::start(name).map(Arc::new);
+    monitor
+        .inspect_err(|error| {
+            eprintln!("onbeat: {name}: it is not followed if it vanishes: {error}")
+        })
+        .ok()
 }
 
 /// What every number of a channel must keep to, so that no arithmetic on it can overflow.

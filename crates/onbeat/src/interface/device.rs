@@ -189,6 +189,23 @@ pub unsafe fn ethtool<const WORDS: usize>(
     request.ask(libc::SIOCETHTOOL, |_| ())
 }
 
+/// Whether something is at the other end of the cable, as the driver says it now.
+pub(super) fn has_carrier(interface: &Interface) -> bool {
+    /// ETHTOOL_GLINK.
+    const GET_LINK: u32 = 0x0a;
+    let mut words = [GET_LINK, 0];
+    // SAFETY: the command's structure is two words.
+    let asked = unsafe { ethtool(&interface.name, &mut words) };
+    // Drivers that do not say it have nothing that could be missing.
+    asked.map_or(interface.running, |()| words[1] != 0)
+}
+
+/// Whether an interface has an IPv4 address of its own.
+pub(super) fn has_ipv4(interface: &Interface) -> bool {
+    let request = Request::new(&interface.name);
+    request.and_then(|mut request| request.ask(libc::SIOCGIFADDR, |_| ())).is_ok()
+}
+
 /// An interface request with its name filled in.
 struct Request {
     socket: OwnedFd,

@@ -20,6 +20,7 @@ mod mrp_socket;
 mod network_clock;
 mod option;
 mod packet;
+mod presence;
 mod ptp_management;
 mod ptp_survey;
 mod ptp_sync;
@@ -66,10 +67,12 @@ pub use xdp::{Mode, XdpSocket};
 
 use onbeat_model::time::Span;
 use onbeat_runtime::channel_io::{Framing, Reason};
+use presence::{Anchor, EndLink};
 use rustix::fd::{AsFd, BorrowedFd};
 use sent_stamp::SentStamp;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::sync::Arc;
 
 /// How long a blocking receive waits before it looks whether it is still wanted.
 pub const LOOK_AGAIN: Span = Span::from_ms(100);
@@ -232,6 +235,34 @@ impl Transport {
             Self::Udp(socket) => socket.launches(),
             Self::Xdp(socket) => socket.launches(),
             Self::Station(_) => false,
+        }
+    }
+
+    /// What the end knows of its interface.
+    pub(super) fn link(&self) -> Arc<EndLink> {
+        match self {
+            Self::Packet(socket) => Arc::clone(socket.link()),
+            Self::Udp(socket) => Arc::clone(socket.link()),
+            Self::Xdp(socket) => Arc::clone(socket.link()),
+            Self::Station(_) => Arc::default(),
+        }
+    }
+
+    /// What is attached to another interface; none of a station's, which has its own.
+    pub(super) fn anchor(&self) -> Option<Anchor> {
+        match self {
+            Self::Packet(socket) => Some(Anchor::Socket(socket.socket())),
+            Self::Udp(socket) => Some(Anchor::Socket(socket.socket())),
+            Self::Xdp(socket) => Some(Anchor::Renewal(socket.renewal())),
+            Self::Station(_) => None,
+        }
+    }
+
+    /// What a read waits at: the descriptor, or the socket itself where the two differ.
+    pub(super) fn waits_at(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Xdp(socket) => socket.socket(),
+            _ => self.descriptor(),
         }
     }
 

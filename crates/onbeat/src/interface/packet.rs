@@ -4,8 +4,10 @@
 use crate::clock::MonoTime;
 use crate::interface::closer;
 use crate::interface::filter::{self, Dropped};
+use crate::interface::presence::EndLink;
 use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
+use onbeat_model::record::Role;
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
@@ -16,6 +18,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
+use std::sync::{Arc, Weak};
 
 /// How long one wait for a frame of PTP is.
 const OVERHEAR_STEP: Span = Span::from_ms(100);
@@ -23,11 +26,10 @@ const OVERHEAR_STEP: Span = Span::from_ms(100);
 /// A channel end's socket.
 #[derive(Debug)]
 pub struct PacketSocket {
-    socket: OwnedFd,
-    untagged: bool,
+    socket: Arc<OwnedFd>,
+    link: Arc<EndLink>,
     stamped: bool,
     notes: bool,
-    launches: bool,
     dropped: Option<Dropped>,
 }
 
@@ -39,15 +41,15 @@ impl PacketSocket {
         options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
-        // Without a protocol it receives nothing.
-        bind(&socket, interface, 0)?;
+        attach(&socket, interface, channel, Role::Talker)?;
         socket::prioritise(&socket, channel.pcp, options)?;
         let launches = socket::let_launch(&socket, interface, options);
-        let (untagged, notes) = (options.untagged, options.sent_stamps);
+        let notes = options.sent_stamps;
         if notes {
             sent_stamp::note_departures(&socket)?;
         }
-        Ok(Self { socket, untagged, stamped: false, notes, launches, dropped: None })
+        let link = Arc::new(EndLink::new(options.untagged, launches));
+        Ok(Self { socket: Arc::new(socket), link, stamped: false, notes, dropped: None })
     }
 
     /// A socket that receives the channel's frames and no others.
@@ -60,20 +62,16 @@ impl PacketSocket {
         let dropped = filter_frames(&socket, channel)?;
         let one: i32 = 1;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
-        if channel.destination.0[0] & 1 == 1 {
-            join(&socket, interface, channel.destination)?;
-        }
         socket::listen(&socket, options)?;
-        let protocol = if channel.replicated { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP };
-        bind(&socket, interface, protocol)?;
-        let stamped = options.timestamps;
-        Ok(Self { socket, untagged: false, stamped, notes: false, launches: false, dropped })
+        attach(&socket, interface, channel, Role::Listener)?;
+        let (stamped, link) = (options.timestamps, Arc::default());
+        Ok(Self { socket: Arc::new(socket), link, stamped, notes: false, dropped })
     }
 
     /// Sends a tagged frame; with `launch`, so that it leaves at that instant of CLOCK_TAI.
     #[inline]
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
-        if launch.is_none() && !self.untagged {
+        if launch.is_none() && !self.link.is_untagged() {
             return send_whole(&self.socket, frame);
         }
         self.send_in_parts(frame, launch)
@@ -84,7 +82,7 @@ impl PacketSocket {
         let whole = [IoSlice::new(frame)];
         let (addresses, rest) = (&frame[..ADDRESSES], &frame[TAGGED - 2..]);
         let without_tag = [IoSlice::new(addresses), IoSlice::new(rest)];
-        let parts: &[IoSlice<'_>] = if self.untagged { &without_tag } else { &whole };
+        let parts: &[IoSlice<'_>] = if self.link.is_untagged() { &without_tag } else { &whole };
         socket::send(&self.socket, parts, launch)
     }
 
@@ -112,7 +110,17 @@ impl PacketSocket {
 
     /// Whether the kernel launches frames at their time.
     pub fn launches(&self) -> bool {
-        self.launches
+        self.link.launches()
+    }
+
+    /// What the end knows of its interface.
+    pub(super) fn link(&self) -> &Arc<EndLink> {
+        &self.link
+    }
+
+    /// What can be attached to another interface.
+    pub(super) fn socket(&self) -> Weak<OwnedFd> {
+        Arc::downgrade(&self.socket)
     }
 
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<Option<Arrival>> {
@@ -133,7 +141,7 @@ impl PacketSocket {
 impl Drop for PacketSocket {
     fn drop(&mut self) {
         // The kernel frees the socket with the last descriptor.
-        if let Ok(last) = rustix::io::fcntl_dupfd_cloexec(&self.socket, 0) {
+        if let Ok(last) = rustix::io::fcntl_dupfd_cloexec(&*self.socket, 0) {
             closer::close(last);
         }
     }
@@ -158,6 +166,24 @@ pub(super) fn open() -> io::Result<OwnedFd> {
         ),
         errno => errno.into(),
     })
+}
+
+/// Attaches an end's socket to an interface: one that is not attached, or whose interface is gone.
+pub(super) fn attach(
+    socket: &OwnedFd,
+    interface: &Interface,
+    channel: &ChannelParameters,
+    role: Role,
+) -> io::Result<()> {
+    if role == Role::Talker {
+        // Without a protocol it receives nothing.
+        return bind(socket, interface, 0);
+    }
+    if channel.destination.0[0] & 1 == 1 {
+        join(socket, interface, channel.destination)?;
+    }
+    let protocol = if channel.replicated { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP };
+    bind(socket, interface, protocol)
 }
 
 /// Refuses a channel whose frames an interface does not take, before any is written.

@@ -24,16 +24,19 @@
 //! that equipment that derives one from the other agrees.
 
 use crate::interface::filter::{self, Dropped};
+use crate::interface::presence::{self, EndLink};
 use crate::interface::sent_stamp::{self, SentStamp};
-use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
+use crate::interface::{Arrival, Interface, InterfaceOptions, device, option, socket};
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{self, Pdu, STREAM_HEADER};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::sync::{Arc, Weak};
 
 /// The UDP port of IEEE 1722 streams.
 pub const PORT: u16 = 17_220;
@@ -44,6 +47,8 @@ const UDP_HEADER: usize = 8;
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 /// SO_BINDTOIFINDEX of `asm-generic/socket.h`.
 const SO_BINDTOIFINDEX: i32 = 62;
+/// Of `linux/in6.h`.
+const IPV6_MULTICAST_ALL: i32 = 29;
 
 /// Which version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +62,12 @@ pub enum IpVersion {
 /// A channel end's socket.
 #[derive(Debug)]
 pub struct UdpSocket {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
+    link: Arc<EndLink>,
     /// Of the next datagram sent.
     sequence: u32,
     stamped: bool,
     notes: bool,
-    launches: bool,
     dropped: Option<Dropped>,
 }
 
@@ -84,19 +89,12 @@ impl UdpSocket {
         let one: i32 = 1;
         match version {
             IpVersion::V4 => {
-                let through = libc::ip_mreqn {
-                    imr_multiaddr: libc::in_addr { s_addr: 0 },
-                    imr_address: libc::in_addr { s_addr: 0 },
-                    imr_ifindex: interface.index as i32,
-                };
-                option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &through)?;
                 option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, &one)?;
                 option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, &one)?;
                 option::set(&socket, libc::IPPROTO_IP, libc::IP_TOS, &class)?;
             }
             IpVersion::V6 => {
-                let (ip, index) = (libc::IPPROTO_IPV6, interface.index as i32);
-                option::set(&socket, ip, libc::IPV6_MULTICAST_IF, &index)?;
+                let ip = libc::IPPROTO_IPV6;
                 option::set(&socket, ip, libc::IPV6_MULTICAST_HOPS, &one)?;
                 option::set(&socket, ip, libc::IPV6_MULTICAST_LOOP, &one)?;
                 option::set(&socket, ip, libc::IPV6_TCLASS, &class)?;
@@ -105,17 +103,14 @@ impl UdpSocket {
         // After IP_TOS, which sets it too.
         socket::prioritise(&socket, channel.pcp, options)?;
         let launches = socket::let_launch(&socket, interface, options);
-        // The source address and the route are looked up once.
-        rustix::net::connect(&socket, &group).map_err(|error| no_address(version, error.into()))?;
-        let source: Option<SocketAddr> = rustix::net::getsockname(&socket)?.try_into().ok();
-        if source.is_none_or(|source| source.ip().is_unspecified()) {
-            return Err(no_address(version, io::ErrorKind::AddrNotAvailable.into()));
-        }
+        direct(&socket, interface, group)?;
         let notes = options.sent_stamps;
         if notes {
             sent_stamp::note_departures(&socket)?;
         }
-        Ok(Self { socket, sequence: 0, stamped: false, notes, launches, dropped: None })
+        let link = Arc::new(EndLink::new(false, launches));
+        let socket = Arc::new(socket);
+        Ok(Self { socket, link, sequence: 0, stamped: false, notes, dropped: None })
     }
 
     /// A socket that receives the channel's datagrams and no others.
@@ -136,26 +131,21 @@ impl UdpSocket {
         // All readers of all channels have the same port.
         option::set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &one)?;
         socket::listen(&socket, options)?;
-        rustix::net::bind(&socket, &group)?;
-        match group {
-            SocketAddr::V4(group) => {
-                let membership = libc::ip_mreqn {
-                    imr_multiaddr: libc::in_addr { s_addr: group.ip().to_bits().to_be() },
-                    imr_address: libc::in_addr { s_addr: 0 },
-                    imr_ifindex: interface.index as i32,
-                };
-                option::set(&socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, &membership)?;
+        // While it is bound to no interface it has nothing of others.
+        let none: i32 = 0;
+        match version {
+            IpVersion::V4 => {
+                option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, &none)?;
             }
-            SocketAddr::V6(group) => {
-                let membership = libc::ipv6_mreq {
-                    ipv6mr_multiaddr: libc::in6_addr { s6_addr: group.ip().octets() },
-                    ipv6mr_interface: interface.index,
-                };
-                option::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &membership)?;
+            IpVersion::V6 => {
+                option::set(&socket, libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, &none)?;
             }
         }
+        rustix::net::bind(&socket, &group)?;
+        member(&socket, group, interface.index, true)?;
+        let (socket, link) = (Arc::new(socket), Arc::default());
         let stamped = options.timestamps;
-        Ok(Self { socket, sequence: 0, stamped, notes: false, launches: false, dropped })
+        Ok(Self { socket, link, sequence: 0, stamped, notes: false, dropped })
     }
 
     /// Sends the data unit of a tagged frame; with `launch`, so that it leaves at that instant of
@@ -165,8 +155,13 @@ impl UdpSocket {
         let pdu = Pdu::parse(unit).map_err(|_| io::ErrorKind::InvalidInput)?;
         let unit = &unit[..STREAM_HEADER + pdu.payload.len()];
         let sequence = self.sequence.to_be_bytes();
-        self.sequence = self.sequence.wrapping_add(1);
-        socket::send(&self.socket, &[IoSlice::new(&sequence), IoSlice::new(unit)], launch)
+        let parts = [IoSlice::new(&sequence), IoSlice::new(unit)];
+        let sent = socket::send(&self.socket, &parts, launch);
+        // Its message's number is not used either.
+        if !sent.as_ref().is_err_and(presence::is_away) {
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        sent
     }
 
     /// Takes a data unit if there is one. Real-time: never blocks, allocates nothing.
@@ -194,7 +189,17 @@ impl UdpSocket {
 
     /// Whether the kernel launches datagrams at their time.
     pub fn launches(&self) -> bool {
-        self.launches
+        self.link.launches()
+    }
+
+    /// What the end knows of its interface.
+    pub(super) fn link(&self) -> &Arc<EndLink> {
+        &self.link
+    }
+
+    /// What can be attached to another interface.
+    pub(super) fn socket(&self) -> Weak<OwnedFd> {
+        Arc::downgrade(&self.socket)
     }
 
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<Option<Arrival>> {
@@ -229,9 +234,136 @@ fn open(interface: &Interface, version: IpVersion) -> io::Result<OwnedFd> {
         IpVersion::V6 => AddressFamily::INET6,
     };
     let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let index = interface.index as i32;
-    option::set(&socket, libc::SOL_SOCKET, SO_BINDTOIFINDEX, &index)?;
+    bind_to(&socket, interface)?;
     Ok(socket)
+}
+
+/// Lets a socket that is bound to no interface send and receive by this one only.
+fn bind_to(socket: &OwnedFd, interface: &Interface) -> io::Result<()> {
+    let index = interface.index as i32;
+    option::set(socket, libc::SOL_SOCKET, SO_BINDTOIFINDEX, &index)
+}
+
+/// Sends what has no other destination by this interface to the group. The source address and the
+/// route are looked up once.
+fn direct(socket: &OwnedFd, interface: &Interface, group: SocketAddr) -> io::Result<()> {
+    let index = interface.index as i32;
+    let version = match group {
+        SocketAddr::V4(_) => {
+            let through = libc::ip_mreqn {
+                imr_multiaddr: libc::in_addr { s_addr: 0 },
+                imr_address: libc::in_addr { s_addr: 0 },
+                imr_ifindex: index,
+            };
+            option::set(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &through)?;
+            IpVersion::V4
+        }
+        SocketAddr::V6(_) => {
+            option::set(socket, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, &index)?;
+            IpVersion::V6
+        }
+    };
+    rustix::net::connect(socket, &group).map_err(|error| no_address(version, error.into()))?;
+    if source_of(socket).is_none_or(|source| source.ip().is_unspecified()) {
+        return Err(no_address(version, io::ErrorKind::AddrNotAvailable.into()));
+    }
+    Ok(())
+}
+
+/// The address that a talker's socket sends from.
+fn source_of(socket: &OwnedFd) -> Option<SocketAddr> {
+    rustix::net::getsockname(socket).ok()?.try_into().ok()
+}
+
+/// Whether the address that a talker's socket sends from is still one of this host.
+pub(super) fn has_source(socket: &OwnedFd) -> bool {
+    let Some(mut source) = source_of(socket).filter(|source| !source.ip().is_unspecified()) else {
+        return false;
+    };
+    source.set_port(0);
+    let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC;
+    let probe = rustix::net::socket_with(family, SocketType::DGRAM, flags, None);
+    probe.and_then(|probe| rustix::net::bind(&probe, &source)).is_ok()
+}
+
+/// Takes back to which interface a socket is bound, and to which address it is connected: what a
+/// process without CAP_NET_RAW may do, which may not bind it to another one directly.
+fn detach(socket: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::net::connect_unspec(socket)?)
+}
+
+/// Attaches a talker's socket to another interface, or to the one that it was attached to before
+/// whose addresses are others. The port stays if it can, by which readers know the talker.
+pub(super) fn attach_talker(
+    socket: &OwnedFd,
+    interface: &Interface,
+    channel: &ChannelParameters,
+    version: IpVersion,
+) -> io::Result<()> {
+    let group = group_of(interface, channel, version)?;
+    if version == IpVersion::V4 && !device::has_ipv4(interface) {
+        return Err(Errno::ADDRNOTAVAIL.into());
+    }
+    let port = source_of(socket).map_or(0, |source| source.port());
+    detach(socket)?;
+    bind_to(socket, interface)?;
+    let any: IpAddr = match version {
+        IpVersion::V4 => Ipv4Addr::UNSPECIFIED.into(),
+        IpVersion::V6 => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Once it was bound so it stays: a second time is refused.
+    let _ = rustix::net::bind(socket, &SocketAddr::new(any, port));
+    // Without an address yet: it comes later.
+    direct(socket, interface, group).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::NetworkUnreachable => {
+            Errno::ADDRNOTAVAIL.into()
+        }
+        _ => error,
+    })
+}
+
+/// Attaches a listener's socket to another interface than that of the number `before`.
+pub(super) fn attach_listener(
+    socket: &OwnedFd,
+    interface: &Interface,
+    channel: &ChannelParameters,
+    version: IpVersion,
+    before: u32,
+) -> io::Result<()> {
+    let group = group_of(interface, channel, version)?;
+    // A socket has a limited number of memberships.
+    let _ = member(socket, group, before, false);
+    detach(socket)?;
+    bind_to(socket, interface)?;
+    match member(socket, group, interface.index, true) {
+        // An attempt before this one went so far.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::ADDRINUSE) => Ok(()),
+        joined => joined,
+    }
+}
+
+/// Joins or leaves the group on the interface of this number.
+fn member(socket: &OwnedFd, group: SocketAddr, index: u32, joins: bool) -> io::Result<()> {
+    match group {
+        SocketAddr::V4(group) => {
+            let membership = libc::ip_mreqn {
+                imr_multiaddr: libc::in_addr { s_addr: group.ip().to_bits().to_be() },
+                imr_address: libc::in_addr { s_addr: 0 },
+                imr_ifindex: index as i32,
+            };
+            let what = if joins { libc::IP_ADD_MEMBERSHIP } else { libc::IP_DROP_MEMBERSHIP };
+            option::set(socket, libc::IPPROTO_IP, what, &membership)
+        }
+        SocketAddr::V6(group) => {
+            let membership = libc::ipv6_mreq {
+                ipv6mr_multiaddr: libc::in6_addr { s6_addr: group.ip().octets() },
+                ipv6mr_interface: index,
+            };
+            let what = if joins { libc::IPV6_ADD_MEMBERSHIP } else { libc::IPV6_DROP_MEMBERSHIP };
+            option::set(socket, libc::IPPROTO_IPV6, what, &membership)
+        }
+    }
 }
 
 fn no_address(version: IpVersion, error: io::Error) -> io::Error {
@@ -250,7 +382,7 @@ fn no_address(version: IpVersion, error: io::Error) -> io::Error {
 }
 
 /// The group of a channel on an interface.
-fn group_of(
+pub(super) fn group_of(
     interface: &Interface,
     channel: &ChannelParameters,
     version: IpVersion,
@@ -372,9 +504,9 @@ mod tests {
         let to = receiver.local_addr().expect("its address");
         let descriptor = OwnedFd::from(receiver);
         let dropped = filter_datagrams(&descriptor, &channel()).expect("a filter");
-        let (socket, stamped, launches) = (descriptor, false, false);
+        let (socket, link) = (Arc::new(descriptor), Arc::default());
         let mut receiver =
-            UdpSocket { socket, sequence: 0, stamped, notes: false, launches, dropped };
+            UdpSocket { socket, link, sequence: 0, stamped: false, notes: false, dropped };
         let mut talker = onbeat_runtime::talker::Talker::new(channel());
         talker.write(SyncedTime::ZERO, &[9; 8], false).expect("the first");
         let unit = &talker.frame()[wire::TAGGED..wire::TAGGED + STREAM_HEADER + 8];

@@ -14,10 +14,13 @@
 
 mod bpf;
 mod queue;
+mod renewal;
 mod ring;
 
 pub use queue::Mode;
+pub(crate) use renewal::Renewal;
 
+use crate::interface::presence::{self, EndLink};
 use crate::interface::{
     Arrival, Interface, InterfaceOptions, LOOK_AGAIN, Stamp, option, packet, socket,
 };
@@ -34,6 +37,8 @@ use rustix::net::SendFlags;
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDesc, XdpDescOptions};
 use std::fmt;
 use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 /// How often the kernel is asked to send a frame that it could not take at once.
 const KICKS: u32 = 3;
@@ -42,6 +47,9 @@ const KICKS: u32 = 3;
 #[derive(Debug)]
 pub struct XdpSocket {
     side: Side,
+    link: Arc<EndLink>,
+    /// Where another side comes from, when the interface was replaced.
+    renewal: Arc<Renewal>,
     queues: u32,
 }
 
@@ -89,16 +97,13 @@ impl XdpSocket {
         channel: &ChannelParameters,
         options: &InterfaceOptions,
     ) -> io::Result<Self> {
-        let queue = queue::open(interface, options)?;
-        let (socket, offsets) = queue.socket(false)?;
-        let pcp = channel.pcp & 7;
-        let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
-        option::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)?;
-        let ring = Ring::new(socket.as_fd(), &offsets.tx, WRITER_FRAMES, XDP_PGOFF_TX_RING)?;
-        let slot = queue.writer()?;
-        let untagged = options.untagged;
-        let side = Side::Talker(Talker { ring, socket, slot, next: 0, untagged, queue });
-        Ok(Self { side, queues: queue::receive_queues(interface) })
+        let side = Side::talker(interface, channel, options)?;
+        Ok(Self {
+            side,
+            link: Arc::default(),
+            renewal: Arc::default(),
+            queues: queue::receive_queues(interface),
+        })
     }
 
     /// A socket that receives the channel's frames and no others. No other socket on this host
@@ -111,31 +116,14 @@ impl XdpSocket {
         channel: &ChannelParameters,
         options: &InterfaceOptions,
     ) -> io::Result<Self> {
-        let queue = queue::open(interface, options)?;
-        let (socket, offsets) = queue.socket(true)?;
-        if options.busy_poll {
-            socket::busy_poll(&socket)?;
-        }
-        let member = if channel.destination.0[0] & 1 == 1 {
-            let member = packet::open()?;
-            packet::join(&member, interface, channel.destination)?;
-            Some(member)
-        } else {
-            None
-        };
-        let ring = Ring::new(socket.as_fd(), &offsets.rx, queue.backlog, XDP_PGOFF_RX_RING)?;
-        let slot = queue.reader()?;
-        if let Err(error) = queue.program.add(slot, socket.as_fd(), channel) {
-            queue.reader_gone(slot);
-            let known = Errno::from_io_error(&error) == Some(Errno::EXIST);
-            return Err(if known { one_reader(channel) } else { error });
-        }
-        let key = Key::of(channel);
-        let dropped = Reason::ALL.map(|reason| queue.program.dropped(slot, reason));
-        let (stamped, _member) = (options.timestamps, member);
-        let listener = Listener { ring, socket, slot, key, stamped, dropped, _member, queue };
-        let side = Side::Listener(listener);
-        Ok(Self { side, queues: queue::receive_queues(interface) })
+        let side = Side::listener(interface, channel, options)?;
+        let renewal = Renewal::waited_for(side.socket())?;
+        Ok(Self {
+            side,
+            link: Arc::default(),
+            renewal: Arc::new(renewal),
+            queues: queue::receive_queues(interface),
+        })
     }
 
     /// Sends a tagged frame; `launch` must be `None`. Real-time: one system call in most cases,
@@ -146,6 +134,7 @@ impl XdpSocket {
     /// kernel takes a frame but cannot send it yet, its error; that frame may leave later.
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         debug_assert_eq!(launch, None, "nothing here launches frames");
+        self.renew();
         match &mut self.side {
             Side::Talker(talker) => talker.send(frame),
             Side::Listener(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -154,6 +143,7 @@ impl XdpSocket {
 
     /// Takes a frame if there is one. Real-time: no system call, allocates nothing.
     pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        self.renew();
         match &mut self.side {
             Side::Listener(listener) => Ok(listener.take(into)),
             Side::Talker(_) => Ok(None),
@@ -169,11 +159,11 @@ impl XdpSocket {
         if let Some(arrival) = self.try_receive(into)? {
             return Ok(Some(arrival));
         }
-        let mut set = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
+        let mut set = [PollFd::from_borrowed_fd(self.socket(), PollFlags::IN)];
         match poll(&mut set, crate::clock::timeout(LOOK_AGAIN).as_ref()) {
             Ok(0) => {
                 // The only sign that the interface has gone.
-                rustix::net::sockopt::socket_error(self.as_fd())??;
+                rustix::net::sockopt::socket_error(self.socket())??;
                 self.try_receive(into)
             }
             Ok(_) => self.try_receive(into),
@@ -197,6 +187,31 @@ impl XdpSocket {
         let told = Reason::ALL.iter().zip(&listener.dropped);
         let all = |reason| listener.queue.program.dropped(listener.slot, reason);
         told.into_iter().any(|(reason, told)| all(*reason) != *told)
+    }
+
+    /// What the end knows of its interface.
+    pub(super) fn link(&self) -> &Arc<EndLink> {
+        &self.link
+    }
+
+    /// What gets another side when the interface was replaced.
+    pub(super) fn renewal(&self) -> Weak<Renewal> {
+        Arc::downgrade(&self.renewal)
+    }
+
+    /// What frames come by now. [`XdpSocket::as_fd`] stays the same when the interface is
+    /// replaced.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.side.socket()
+    }
+
+    /// Takes the side of an interface that replaced the one before, if there is one. Real-time: a
+    /// load.
+    #[inline]
+    fn renew(&mut self) {
+        if self.renewal.is_there.load(Ordering::Acquire) {
+            self.renewal.exchange(&mut self.side);
+        }
     }
 
     /// Whether the kernel launches frames at their time: it does not.
@@ -228,6 +243,62 @@ impl XdpSocket {
     }
 }
 
+impl Side {
+    fn talker(
+        interface: &Interface,
+        channel: &ChannelParameters,
+        options: &InterfaceOptions,
+    ) -> io::Result<Self> {
+        let queue = queue::open(interface, options)?;
+        let (socket, offsets) = queue.socket(false)?;
+        let pcp = channel.pcp & 7;
+        let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
+        option::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)?;
+        let ring = Ring::new(socket.as_fd(), &offsets.tx, WRITER_FRAMES, XDP_PGOFF_TX_RING)?;
+        let slot = queue.writer()?;
+        let untagged = options.untagged;
+        Ok(Self::Talker(Talker { ring, socket, slot, next: 0, untagged, queue }))
+    }
+
+    fn listener(
+        interface: &Interface,
+        channel: &ChannelParameters,
+        options: &InterfaceOptions,
+    ) -> io::Result<Self> {
+        let queue = queue::open(interface, options)?;
+        let (socket, offsets) = queue.socket(true)?;
+        if options.busy_poll {
+            socket::busy_poll(&socket)?;
+        }
+        let member = if channel.destination.0[0] & 1 == 1 {
+            let member = packet::open()?;
+            packet::join(&member, interface, channel.destination)?;
+            Some(member)
+        } else {
+            None
+        };
+        let ring = Ring::new(socket.as_fd(), &offsets.rx, queue.backlog, XDP_PGOFF_RX_RING)?;
+        let slot = queue.reader()?;
+        if let Err(error) = queue.program.add(slot, socket.as_fd(), channel) {
+            queue.reader_gone(slot);
+            let known = Errno::from_io_error(&error) == Some(Errno::EXIST);
+            return Err(if known { one_reader(channel) } else { error });
+        }
+        let key = Key::of(channel);
+        let dropped = Reason::ALL.map(|reason| queue.program.dropped(slot, reason));
+        let (stamped, _member) = (options.timestamps, member);
+        let listener = Listener { ring, socket, slot, key, stamped, dropped, _member, queue };
+        Ok(Self::Listener(listener))
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Talker(talker) => talker.socket.as_fd(),
+            Self::Listener(listener) => listener.socket.as_fd(),
+        }
+    }
+}
+
 fn one_reader(channel: &ChannelParameters) -> io::Error {
     io::Error::new(
         io::ErrorKind::AlreadyExists,
@@ -241,10 +312,7 @@ fn one_reader(channel: &ChannelParameters) -> io::Error {
 
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.side {
-            Side::Talker(talker) => talker.socket.as_fd(),
-            Side::Listener(listener) => listener.socket.as_fd(),
-        }
+        self.renewal.waited_at().unwrap_or_else(|| self.side.socket())
     }
 }
 
@@ -259,7 +327,15 @@ impl fmt::Display for Mode {
 impl Talker {
     fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.queue.collect();
-        let chunk = self.queue.take(self.slot, self.next).ok_or(io::ErrorKind::WouldBlock)?;
+        let chunk = match self.queue.take(self.slot, self.next) {
+            Some(chunk) => chunk,
+            None => {
+                // Those before may wait for a call since the interface was down.
+                self.kick()?;
+                self.queue.collect();
+                self.queue.take(self.slot, self.next).ok_or(io::ErrorKind::WouldBlock)?
+            }
+        };
         self.next = (self.next + 1) % WRITER_FRAMES;
         let rest = if self.untagged { TAGGED - 2 } else { ADDRESSES };
         // SAFETY: the chunk is this writer's, and was free.
@@ -270,7 +346,20 @@ impl Talker {
             self.queue.release(chunk);
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.kick()
+        self.kick().map_err(|error| self.unless_left(error, chunk))
+    }
+
+    /// Why a frame did not leave. One that is told to be not sent must not leave later.
+    #[cold]
+    fn unless_left(&mut self, error: io::Error, chunk: u64) -> io::Error {
+        if !presence::is_away(&error) {
+            return error;
+        }
+        if self.queue.mode.zero_copy || !self.ring.take_back() {
+            return io::ErrorKind::WouldBlock.into();
+        }
+        self.queue.release(chunk);
+        error
     }
 
     /// Lets the kernel send what is in the ring.

@@ -127,6 +127,18 @@ impl<T: Copy> Ring<T> {
         true
     }
 
+    /// Takes back the entry that was put in last, if the kernel has not taken it. For rings that
+    /// the kernel consumes in calls of this thread only.
+    pub(super) fn take_back(&mut self) -> bool {
+        let producer = self.word(self.offsets.producer).load(Ordering::Relaxed);
+        let consumer = self.word(self.offsets.consumer).load(Ordering::Acquire);
+        let is_there = producer != consumer;
+        if is_there {
+            self.word(self.offsets.producer).store(producer.wrapping_sub(1), Ordering::Release);
+        }
+        is_there
+    }
+
     /// Takes an entry out, if there is one. For rings that the kernel fills with plain numbers.
     pub(super) fn pop(&mut self) -> Option<T> {
         let consumer = self.word(self.offsets.consumer).load(Ordering::Relaxed);

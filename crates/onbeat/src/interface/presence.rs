@@ -1,0 +1,327 @@
+//! Follows an interface that goes down, or vanishes and is made again under its name: a thread of
+//! low priority waits for what the kernel says of interfaces, and attaches the sockets of the
+//! channel ends again. The sockets stay the same, and so do their descriptors.
+//!
+//! ```text
+//! kernel ── rtnetlink ── LinkMonitor ─┬─ attaches ──── socket of an end
+//!                                     └─ says so in ── EndLink ── InterfaceIo, of the end's task
+//! ```
+
+use crate::coordinator::socket::pair;
+use crate::fork::process;
+use crate::interface::synchronisation::stay_out_of_the_way;
+use crate::interface::xdp::Renewal;
+use crate::interface::{Interface, InterfaceOptions, IpVersion, device, packet, socket, udp};
+use onbeat_model::record::Role;
+use onbeat_model::system::TransportKind;
+use onbeat_model::time::Span;
+use onbeat_runtime::channel_io::ChannelError;
+use onbeat_runtime::talker::ChannelParameters;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+/// How often it is tried again to attach an end that was refused for a reason whose end the kernel
+/// does not tell.
+const TRY_AGAIN: Span = Span::from_s(1);
+/// The thread's stack, in octets: it may be locked memory.
+const STACK: usize = 128 << 10;
+/// RTMGRP_LINK, RTMGRP_TC, RTMGRP_IPV4_IFADDR and RTMGRP_IPV6_IFADDR of `linux/rtnetlink.h`.
+const GROUPS: u32 = 1 | 8 | 0x10 | 0x100;
+
+/// The interface carries the end's frames.
+const UP: u32 = 0;
+/// It is down, has no carrier or address, or is not there.
+const AWAY: u32 = 1;
+/// It is there, and takes no frame of this length.
+const TOO_SHORT: u32 = 2;
+/// It is there, and the system refuses to attach the end.
+const REFUSED: u32 = 3;
+
+/// What an end knows of its interface. The monitor writes, the end's task reads.
+#[derive(Debug, Default)]
+pub(crate) struct EndLink {
+    state: AtomicU32,
+    /// Frames carry no tag of ours.
+    untagged: AtomicBool,
+    /// The kernel launches frames at their time.
+    launches: AtomicBool,
+}
+
+impl EndLink {
+    /// Of an end that is attached.
+    pub(super) fn new(untagged: bool, launches: bool) -> Self {
+        let (untagged, launches) = (AtomicBool::new(untagged), AtomicBool::new(launches));
+        Self { state: AtomicU32::new(UP), untagged, launches }
+    }
+
+    #[inline]
+    pub(super) fn is_untagged(&self) -> bool {
+        self.untagged.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn launches(&self) -> bool {
+        self.launches.load(Ordering::Relaxed)
+    }
+
+    /// Whether a frame can be sent now. Real-time: a load.
+    #[inline]
+    pub(super) fn sends(&self) -> Result<(), ChannelError> {
+        match self.state.load(Ordering::Relaxed) {
+            UP => Ok(()),
+            AWAY => Err(ChannelError::LinkDown),
+            TOO_SHORT => Err(ChannelError::TooLong),
+            _ => Err(ChannelError::Network),
+        }
+    }
+
+    /// Whether it makes sense to wait for frames: more may come. Real-time: a load.
+    #[inline]
+    pub(super) fn may_receive(&self) -> Result<(), ChannelError> {
+        self.sends().or_else(|fault| match fault {
+            ChannelError::LinkDown => Ok(()),
+            other => Err(other),
+        })
+    }
+}
+
+/// Whether the kernel took no frame because the interface is down or not there.
+pub(super) fn is_away(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::NETDOWN
+                | Errno::NODEV
+                | Errno::NXIO
+                | Errno::NETUNREACH
+                | Errno::ADDRNOTAVAIL
+                // While the monitor attaches it.
+                | Errno::DESTADDRREQ
+        )
+    )
+}
+
+/// What of an end can be attached to another interface.
+#[derive(Debug)]
+pub(crate) enum Anchor {
+    /// Its socket, which stays.
+    Socket(Weak<OwnedFd>),
+    /// The place for a socket of AF_XDP, which is another one.
+    Renewal(Weak<Renewal>),
+}
+
+impl Anchor {
+    fn is_gone(&self) -> bool {
+        match self {
+            Self::Socket(socket) => socket.strong_count() == 0,
+            Self::Renewal(renewal) => renewal.strong_count() == 0,
+        }
+    }
+}
+
+/// An end that is followed, and what was set when it was made.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) anchor: Anchor,
+    pub(crate) link: Arc<EndLink>,
+    pub(crate) transport: TransportKind,
+    pub(crate) role: Role,
+    pub(crate) channel: ChannelParameters,
+    pub(crate) options: InterfaceOptions,
+    /// The number of the interface that it is attached to.
+    pub(crate) attached: u32,
+}
+
+impl Followed {
+    /// Attaches the socket if that is necessary; what is wrong if it cannot be.
+    fn look(&mut self, interface: &Interface) -> io::Result<()> {
+        let version = match self.transport {
+            TransportKind::Udp4 => Some(IpVersion::V4),
+            TransportKind::Udp6 => Some(IpVersion::V6),
+            _ => None,
+        };
+        match version {
+            None => packet::fits(interface, &self.channel)?,
+            Some(version) => drop(udp::group_of(interface, &self.channel, version)?),
+        }
+        let is_other = self.attached != interface.index;
+        let options = self.options_on(interface);
+        let socket = match &self.anchor {
+            Anchor::Renewal(renewal) => {
+                if let Some(renewal) = renewal.upgrade().filter(|_| is_other) {
+                    renewal.renew(interface, &self.channel, &options, self.role)?;
+                }
+                self.attached = interface.index;
+                return Ok(());
+            }
+            Anchor::Socket(socket) => socket.upgrade(),
+        };
+        let Some(socket) = socket else { return Ok(()) };
+        match (version, self.role) {
+            (None, role) if is_other => packet::attach(&socket, interface, &self.channel, role)?,
+            (Some(version), Role::Listener) if is_other => {
+                udp::attach_listener(&socket, interface, &self.channel, version, self.attached)?;
+            }
+            (Some(version), Role::Talker) if is_other || !udp::has_source(&socket) => {
+                udp::attach_talker(&socket, interface, &self.channel, version)?;
+            }
+            _ => {}
+        }
+        self.attached = interface.index;
+        if self.role == Role::Talker {
+            self.link.untagged.store(options.untagged, Ordering::Relaxed);
+            if options.launch_time {
+                let launches = socket::let_launch(&socket, interface, &options);
+                self.link.launches.store(launches, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    fn options_on(&self, interface: &Interface) -> InterfaceOptions {
+        InterfaceOptions { untagged: self.options.untagged || interface.tags, ..self.options }
+    }
+}
+
+/// What the thread and the ends' set-up have in common.
+#[derive(Debug)]
+struct Watched {
+    ends: Vec<Followed>,
+    /// What was told of the interface last.
+    told: String,
+}
+
+/// Follows the interface of a context, in the network namespace of the thread that opened it.
+/// Ends with the last context and end that has it.
+#[derive(Debug)]
+pub(crate) struct LinkMonitor {
+    name: String,
+    watched: Arc<Mutex<Watched>>,
+    /// Closed to end the thread.
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    /// The process that has the thread: one that it forks has not.
+    process: u32,
+}
+
+impl LinkMonitor {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system gives no socket of rtnetlink, or no thread.
+    pub(crate) fn start(name: &str) -> io::Result<Self> {
+        let notices = notices()?;
+        let (stop, stopped) = pair()?;
+        let watched = Watched { ends: Vec::new(), told: String::new() };
+        let watched = Arc::new(Mutex::new(watched));
+        let (all, known) = (Arc::clone(&watched), name.to_owned());
+        let thread = std::thread::Builder::new().name("onbeat-link".to_owned()).stack_size(STACK);
+        let thread = thread.spawn(move || run(&known, &all, &notices, &stopped))?;
+        let (stop, thread) = (Some(stop), Some(thread));
+        Ok(Self { name: name.to_owned(), watched, stop, thread, process: process() })
+    }
+
+    /// Follows the interface for an end from now on, until its socket is closed. Not for real-time
+    /// paths.
+    pub(crate) fn follow(&self, end: Followed) {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.ends.push(end);
+        // It may have gone since the end was attached.
+        look(&self.name, &mut watched);
+    }
+}
+
+impl Drop for LinkMonitor {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take()
+            && self.process == process()
+        {
+            // A panic of its own has been reported by the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A socket of rtnetlink that the kernel tells what becomes of interfaces, addresses and queueing
+/// disciplines.
+fn notices() -> io::Result<OwnedFd> {
+    let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+    // No protocol is protocol 0, NETLINK_ROUTE.
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, None)?;
+    // SAFETY: all zeros is a valid `sockaddr_nl`.
+    let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+    address.nl_family = libc::AF_NETLINK as u16;
+    address.nl_groups = GROUPS;
+    let size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: `address` is valid for reading its own size.
+    let got = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) };
+    if got == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The thread.
+fn run(name: &str, watched: &Mutex<Watched>, notices: &OwnedFd, stopped: &OwnedFd) {
+    stay_out_of_the_way();
+    let mut again = None;
+    loop {
+        let mut set = [notices, stopped].map(|fd| PollFd::new(fd, PollFlags::IN));
+        match poll(&mut set, again.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if !set[1].revents().is_empty() {
+            return;
+        }
+        // What it says does not matter: the state is asked for. There may be too much to keep.
+        let mut octets = [0_u8; 8 << 10];
+        loop {
+            match rustix::net::recv(notices, &mut octets[..], RecvFlags::DONTWAIT) {
+                Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return,
+            }
+        }
+        let is_refused = look(name, &mut watched.lock().unwrap_or_else(PoisonError::into_inner));
+        again = is_refused.then(|| crate::clock::timeout(TRY_AGAIN)).flatten();
+    }
+}
+
+/// Looks how the interface is, and attaches ends to it; whether one was refused.
+fn look(name: &str, watched: &mut Watched) -> bool {
+    watched.ends.retain(|end| !end.anchor.is_gone());
+    let interface = Interface::named(name).ok().filter(|interface| interface.up);
+    let carries = interface.as_ref().is_some_and(device::has_carrier);
+    let (mut worst, mut told) = (UP, String::new());
+    for end in &mut watched.ends {
+        let found = match &interface {
+            None => Err(Errno::NETDOWN.into()),
+            Some(interface) => end.look(interface),
+        };
+        let state = match &found {
+            Ok(()) if carries => UP,
+            Ok(()) => AWAY,
+            Err(error) if is_away(error) => AWAY,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => TOO_SHORT,
+            Err(_) => REFUSED,
+        };
+        if let (TOO_SHORT | REFUSED, Err(error)) = (state, &found) {
+            told = format!("stream {:#018x}: {error}", end.channel.stream_id.0);
+        }
+        end.link.state.store(state, Ordering::Relaxed);
+        worst = worst.max(state);
+    }
+    if worst == AWAY {
+        told = "it is down or not there: writes say so, reads wait".to_owned();
+    }
+    if told != watched.told {
+        eprintln!("onbeat: {name}: {}", if told.is_empty() { "it is there again" } else { &told });
+        watched.told = told;
+    }
+    worst == REFUSED
+}
