@@ -168,7 +168,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
                 Ok(sent) => {
                     let at = self.talker.launch().unwrap_or(sent.capture);
                     let launched = self.io.launch(self.talker.frame(), at);
-                    self.unless_away(launched)?;
+                    self.unless_kept(launched)?;
                     self.held = held;
                     self.note(sent, Instant { local: sent.capture, network: None });
                     return Ok(sent.capture);
@@ -184,13 +184,13 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
             None => self.io.send(self.talker.frame()),
             Some(at) => self.io.launch(self.talker.frame(), at),
         };
-        self.unless_away(sent)
+        self.unless_kept(sent)
     }
 
-    /// A message that found no interface uses no number: readers would take it for lost.
+    /// A message that no interface took uses no number: readers would take it for lost.
     #[inline]
-    fn unless_away(&mut self, sent: Result<(), ChannelError>) -> Result<(), ChannelError> {
-        if sent == Err(ChannelError::LinkDown) {
+    fn unless_kept(&mut self, sent: Result<(), ChannelError>) -> Result<(), ChannelError> {
+        if matches!(sent, Err(ChannelError::LinkDown | ChannelError::TooLong)) {
             self.talker.take_back();
         }
         sent

@@ -23,8 +23,8 @@ pub enum ChannelError {
     /// The interface or the station did not take the frame, or gives none.
     #[error("the interface, or the station on it, is down or gone: no frame was sent or received")]
     Network,
-    /// The interface is down or not there now. No harm is done: the message was not sent and counts
-    /// as not written, and writes work again when the interface is back.
+    /// The interface is down or not there now. The message counts as not written; writes work again
+    /// when the interface is back.
     #[error("the interface is down or not there: the message was not sent")]
     LinkDown,
     /// The interface has no room for the frame now.

@@ -125,6 +125,11 @@ impl Anchor {
     }
 }
 
+/// Whether a message was not sent at all, so that the next one has its number.
+pub(super) fn is_kept(error: &io::Error) -> bool {
+    is_away(error) || Errno::from_io_error(error) == Some(Errno::MSGSIZE)
+}
+
 /// An end that is followed, and what was set when it was made.
 #[derive(Debug)]
 pub(crate) struct Followed {

@@ -157,8 +157,8 @@ impl UdpSocket {
         let sequence = self.sequence.to_be_bytes();
         let parts = [IoSlice::new(&sequence), IoSlice::new(unit)];
         let sent = socket::send(&self.socket, &parts, launch);
-        // Its message's number is not used either.
-        if !sent.as_ref().is_err_and(presence::is_away) {
+        // The number of its message is not used either.
+        if !sent.as_ref().is_err_and(presence::is_kept) {
             self.sequence = self.sequence.wrapping_add(1);
         }
         sent
