@@ -42,7 +42,7 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
     }
     let mut said = BTreeSet::new();
     if !arguments.watch {
-        let seen = wanted(arguments)?;
+        let seen = wanted(arguments.pid, arguments.channel.as_deref())?;
         say_skipped(&seen.skipped, &mut said);
         if arguments.prometheus {
             terminal::hand_on(&prometheus::document(&seen));
@@ -58,7 +58,7 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
     let mut before = None;
     while !interrupted.load(Ordering::Relaxed) {
         let now = MonoTime::now();
-        let Seen { ends, skipped } = wanted(arguments)?;
+        let Seen { ends, skipped } = wanted(arguments.pid, arguments.channel.as_deref())?;
         say_skipped(&skipped, &mut said);
         let since = before.as_ref().map(|(then, ends)| Since { elapsed: now - *then, ends });
         let text = if arguments.json {
@@ -79,7 +79,7 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
 }
 
 /// Becomes true when this program is to end.
-fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
+pub(crate) fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -88,7 +88,7 @@ fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// Says what is not among the ends, once each.
-fn say_skipped(skipped: &[Skipped], said: &mut BTreeSet<Skipped>) {
+pub(crate) fn say_skipped(skipped: &[Skipped], said: &mut BTreeSet<Skipped>) {
     for one in skipped {
         if said.len() < SAID_MAX && said.insert(one.clone()) {
             terminal::say(format_args!("onbeat: user {}: {}", one.uid, one.why));
@@ -96,19 +96,20 @@ fn say_skipped(skipped: &[Skipped], said: &mut BTreeSet<Skipped>) {
     }
 }
 
-fn wanted(arguments: &StatArguments) -> anyhow::Result<Seen> {
+/// The ends of one process, of one channel, or of all.
+pub(crate) fn wanted(pid: Option<u32>, channel: Option<&str>) -> anyhow::Result<Seen> {
     let mut seen = live_endpoints().context("/proc")?;
     seen.ends.retain(|end| {
-        arguments.pid.is_none_or(|pid| end.pid == pid)
-            && arguments.channel.as_ref().is_none_or(|name| end.identity.channel == *name)
+        pid.is_none_or(|pid| end.pid == pid)
+            && channel.is_none_or(|name| end.identity.channel == name)
     });
     Ok(seen)
 }
 
 /// Which end of which process: several ends of one kind are told apart by their order.
-type Key = (u32, u64, bool, usize);
+pub(crate) type EndKey = (u32, u64, bool, usize);
 
-fn keys(ends: &[LiveEndpoint]) -> Vec<Key> {
+pub(crate) fn keys(ends: &[LiveEndpoint]) -> Vec<EndKey> {
     let mut seen = HashMap::new();
     let keys = ends.iter().map(|end| {
         let talks = end.identity.role == Role::Talker;
@@ -120,24 +121,29 @@ fn keys(ends: &[LiveEndpoint]) -> Vec<Key> {
     keys.collect()
 }
 
-fn counters(ends: &[LiveEndpoint]) -> HashMap<Key, Counters> {
+pub(crate) fn counters(ends: &[LiveEndpoint]) -> HashMap<EndKey, Counters> {
     keys(ends).into_iter().zip(ends.iter().map(|end| end.counters)).collect()
 }
 
 /// What was shown last.
-struct Since<'a> {
-    elapsed: Span,
-    ends: &'a HashMap<Key, Counters>,
+pub(crate) struct Since<'a> {
+    pub(crate) elapsed: Span,
+    pub(crate) ends: &'a HashMap<EndKey, Counters>,
 }
 
 impl Since<'_> {
-    /// By how much a count grows in a second, to the nearest; none for an end that is new. A
-    /// program may write anything there, so it may also shrink.
-    fn rate(&self, key: &Key, now: &Counters, of: fn(&Counters) -> u64) -> Option<u64> {
-        let more = u128::from(of(now).checked_sub(of(self.ends.get(key)?))?);
-        let elapsed = u128::try_from(self.elapsed.as_ns()).ok().filter(|ns| *ns > 0)?;
-        u64::try_from((more * 1_000_000_000 + elapsed / 2) / elapsed).ok()
+    /// By how much the counts of an end grew; none for an end that is new, or has begun again. A
+    /// program may write anything there, so counts may also shrink.
+    pub(crate) fn growth(&self, key: &EndKey, now: &Counters) -> Option<Counters> {
+        now.since(self.ends.get(key)?)
     }
+}
+
+/// So many in this time are how many in a second, to the nearest, with a factor.
+pub(crate) fn per_second(count: u64, elapsed: Span, factor: u64) -> Option<u64> {
+    let elapsed = u128::try_from(elapsed.as_ns()).ok().filter(|ns| *ns > 0)?;
+    let count = u128::from(count).checked_mul(u128::from(factor) * 1_000_000_000)?;
+    u64::try_from((count + elapsed / 2) / elapsed).ok()
 }
 
 fn table(ends: &[LiveEndpoint], since: Option<&Since<'_>>) -> String {
@@ -173,7 +179,8 @@ fn table(ends: &[LiveEndpoint], since: Option<&Since<'_>>) -> String {
         ];
         if let Some(since) = since {
             let of: fn(&Counters) -> u64 = if talks { |c| c.sent } else { |c| c.received };
-            let rate = since.rate(&key, &end.counters, of);
+            let more = since.growth(&key, &end.counters).map(|growth| of(&growth));
+            let rate = more.and_then(|more| per_second(more, since.elapsed, 1));
             cells.push(rate.map_or("-".to_owned(), |rate| rate.to_string()));
         }
         grid.add_row(cells.into_iter().enumerate().map(|(column, text)| {
@@ -204,61 +211,86 @@ fn rejected(end: &LiveEndpoint) -> String {
 }
 
 /// The program's name, and whose it is if it is another user's, who may call it anything.
-fn program(end: &LiveEndpoint, me: u32) -> String {
+pub(crate) fn program(end: &LiveEndpoint, me: u32) -> String {
     let name = printable(&end.program);
     if end.uid == me { name } else { format!("{name} (user {})", end.uid) }
 }
 
 /// A name that another program chose, without what would move a terminal's cursor.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn json(ends: &[LiveEndpoint], skipped: &[Skipped], since: Option<&Since<'_>>) -> String {
-    let ends: Vec<Value> = ends
-        .iter()
-        .zip(keys(ends))
-        .map(|(end, key)| {
-            let counters = &end.counters;
-            let rejected: serde_json::Map<_, _> =
-                reasons(counters).map(|(name, n)| (name.to_owned(), n.into())).collect();
-            let talks = end.identity.role == Role::Talker;
-            let mut value = json!({
-                "program": end.program,
-                "pid": end.pid,
-                "uid": end.uid,
-                "channel": end.identity.channel,
-                "stream_id": end.identity.stream_id.0,
-                "end": if talks { "talker" } else { "listener" },
-                "sent": counters.sent,
-                "received": counters.received,
-                "lost": counters.lost,
-                "late": counters.late,
-                "duplicate": counters.duplicate,
-                "rejected": rejected,
-                "other_talker": end.other_talker.map(|from| from.to_string()),
-                "rate_exceeded": counters.rate_exceeded,
-                "unrecorded": counters.unrecorded,
-                "breaks": counters.breaks,
-            });
-            if let Some(since) = since {
-                value["sent_per_s"] = json!(since.rate(&key, counters, |c| c.sent));
-                value["received_per_s"] = json!(since.rate(&key, counters, |c| c.received));
-            }
-            value
-        })
-        .collect();
-    let skipped: Vec<Value> =
-        skipped.iter().map(|one| json!({ "uid": one.uid, "why": one.why })).collect();
+    let values = ends.iter().zip(keys(ends)).map(|(end, key)| {
+        let mut value = endpoint(end);
+        if let Some(since) = since {
+            add_rates(&mut value, since.growth(&key, &end.counters), since.elapsed);
+        }
+        value
+    });
+    let ends: Vec<Value> = values.collect();
     json!({
         "format": "onbeat-stat",
         "version": 1,
         "endpoints": ends,
         // The old name of `endpoints`, which version 1 keeps.
         "ends": ends,
-        "skipped": skipped,
+        "skipped": left_out(skipped),
     })
     .to_string()
+}
+
+/// How many frames were rejected for which reason, for machines.
+pub(crate) fn rejected_by_reason(counters: &Counters) -> Value {
+    Value::Object(reasons(counters).map(|(name, n)| (name.to_owned(), n.into())).collect())
+}
+
+/// An end and its counters for machines.
+pub(crate) fn endpoint(end: &LiveEndpoint) -> Value {
+    let counters = &end.counters;
+    let talks = end.identity.role == Role::Talker;
+    json!({
+        "program": end.program,
+        "pid": end.pid,
+        "uid": end.uid,
+        "channel": end.identity.channel,
+        "stream_id": end.identity.stream_id.0,
+        "end": if talks { "talker" } else { "listener" },
+        "interval_ns": end.interval.map(Span::as_ns),
+        "sent": counters.sent,
+        "received": counters.received,
+        "latency_worst_ns": worst_latency(end).map(Span::as_ns),
+        "lost": counters.lost,
+        "late": counters.late,
+        "duplicate": counters.duplicate,
+        "rejected": rejected_by_reason(counters),
+        "other_talker": end.other_talker.map(|from| from.to_string()),
+        "rate_exceeded": counters.rate_exceeded,
+        "unrecorded": counters.unrecorded,
+        "breaks": counters.breaks,
+    })
+}
+
+/// Adds how many messages a second an end had in this time; null for one that is new.
+pub(crate) fn add_rates(value: &mut Value, growth: Option<Counters>, elapsed: Span) {
+    let rate = |of: fn(&Counters) -> u64| {
+        json!(growth.and_then(|growth| per_second(of(&growth), elapsed, 1)))
+    };
+    value["sent_per_s"] = rate(|c| c.sent);
+    value["received_per_s"] = rate(|c| c.received);
+}
+
+/// The largest latency since the end was opened, if there was a message and its program counts
+/// latencies.
+pub(crate) fn worst_latency(end: &LiveEndpoint) -> Option<Span> {
+    let is_known = end.interval.is_some() && end.counters.received > 0;
+    is_known.then_some(Span::from_ns(end.counters.latency_worst_ns))
+}
+
+/// What was not looked at, for machines.
+pub(crate) fn left_out(skipped: &[Skipped]) -> Vec<Value> {
+    skipped.iter().map(|one| json!({ "uid": one.uid, "why": one.why })).collect()
 }
 
 #[cfg(test)]
@@ -272,7 +304,8 @@ mod tests {
         let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };
         let other_talker = Some(Source::Station(MacAddress([2, 0, 0, 0, 0, 7])));
         let uid = rustix::process::geteuid().as_raw();
-        LiveEndpoint { pid: 42, uid, program: "arm".to_owned(), identity, counters, other_talker }
+        let (program, interval) = ("arm".to_owned(), None);
+        LiveEndpoint { pid: 42, uid, program, identity, counters, interval, other_talker }
     }
 
     #[test]
@@ -310,9 +343,14 @@ mod tests {
         let then = counters(&[end("c", Role::Listener, count(100))]);
         let since = Since { elapsed: Span::from_ms(500), ends: &then };
         let key = (42, 7, false, 1);
-        assert_eq!(since.rate(&key, &count(350), |c| c.received), Some(500));
-        assert_eq!(since.rate(&key, &count(99), |c| c.received), None);
-        assert_eq!(since.rate(&(42, 7, false, 2), &count(350), |c| c.received), None);
-        assert_eq!(since.rate(&key, &count(u64::MAX), |c| c.received), None);
+        let rate = |key, now| {
+            let growth = since.growth(key, &now);
+            growth.and_then(|growth| per_second(growth.received, since.elapsed, 1))
+        };
+        assert_eq!(rate(&key, count(350)), Some(500));
+        assert_eq!(rate(&key, count(99)), None);
+        assert_eq!(rate(&key, Counters { breaks: 1, ..count(99) }), None);
+        assert_eq!(rate(&(42, 7, false, 2), count(350)), None);
+        assert_eq!(rate(&key, count(u64::MAX)), None);
     }
 }

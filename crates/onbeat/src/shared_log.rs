@@ -2,13 +2,16 @@
 //!
 //! Layout: a header of 256 octets, then `capacity` records of 64 octets. The header holds, as u64,
 //! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker, 1
-//! listener), the channel's name, 32 octets filled up with zeros, where the last message of another
-//! talker came from ([`Source::to_bytes`]), and in the last place the number of headers that follow
-//! each other there, 0 for 1. One writer, the program; who reads trusts nothing that it reads
-//! there. The counts are there to be read while it runs (`onbeat stat`), the records when it has
-//! stopped.
+//! listener), the channel's name, 32 octets filled up with zeros, where the last message of
+//! another talker came from ([`Source::to_bytes`]), the channel's declared interval, the sum of
+//! the latencies of all received messages and the largest of them, in nanoseconds, and in the last
+//! place the number of headers that follow each other there, 0 for 1. Programs of older libraries
+//! leave 0 as the interval: their latencies are unknown. One writer, the program; who reads trusts
+//! nothing that it reads there. The counts are there to be read while it runs (`onbeat stat`,
+//! `onbeat top`), the records when it has stopped.
 
 use onbeat_model::record::{Record, Role, flag};
+use onbeat_model::time::Span;
 use onbeat_model::units::StreamId;
 use onbeat_runtime::channel_io::{Log, Reason, Source, TransmitPoint, TransmitStamp};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -62,11 +65,14 @@ const ROLE: usize = STREAM_ID + 1;
 const CHANNEL: usize = ROLE + 1;
 const CHANNEL_OCTETS: usize = 32;
 const OTHER_TALKER: usize = CHANNEL + CHANNEL_OCTETS / 8;
+const INTERVAL: usize = OTHER_TALKER + Source::SIZE / 8;
+const LATENCY_SUM: usize = INTERVAL + 1;
+const LATENCY_WORST: usize = LATENCY_SUM + 1;
 /// In the first header only.
 const HEADERS: usize = HEADER / 8 - 1;
 /// So many frames between two messages are looked for that the kernel did not take.
 const NOT_TAKEN: usize = 16;
-const _: () = assert!(COUNTERS.len() == STREAM_ID && OTHER_TALKER + Source::SIZE / 8 <= HEADERS);
+const _: () = assert!(COUNTERS.len() == STREAM_ID && LATENCY_WORST < HEADERS);
 
 /// What has happened at an end so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +95,12 @@ pub struct Counters {
     pub breaks: u64,
     /// Records that found no room.
     pub unrecorded: u64,
+    /// What the latencies of all received messages add up to, in nanoseconds, modulo 2⁶⁴. Latency
+    /// is receipt minus capture; it is negative where clocks differ by more. Unknown, as is the
+    /// largest one, where the interval is ([`Header::interval`]).
+    pub latency_sum_ns: i64,
+    /// The largest latency of them, in nanoseconds; 0 before the first message.
+    pub latency_worst_ns: i64,
 }
 
 /// Where another talker's message came from, of these words.
@@ -100,10 +112,37 @@ fn other_talker(word: impl Fn(usize) -> u64) -> Option<Source> {
     Source::from_bytes(&octets)
 }
 
+/// The interval that a word is, if it is one.
+fn interval(word: u64) -> Option<Span> {
+    i64::try_from(word).ok().filter(|ns| *ns > 0).map(Span::from_ns)
+}
+
 impl Counters {
     /// All frames that never reached the program.
     pub fn rejected_in_all(&self) -> u64 {
         self.rejected.iter().fold(0, |all, one| all.saturating_add(*one))
+    }
+
+    /// What has been counted since `earlier`; none if a count has shrunk, because the end has begun
+    /// again. The largest latency is that of all messages.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        let mut rejected = self.rejected;
+        for (now, then) in rejected.iter_mut().zip(earlier.rejected) {
+            *now = now.checked_sub(then)?;
+        }
+        Some(Self {
+            sent: self.sent.checked_sub(earlier.sent)?,
+            received: self.received.checked_sub(earlier.received)?,
+            lost: self.lost.checked_sub(earlier.lost)?,
+            late: self.late.checked_sub(earlier.late)?,
+            duplicate: self.duplicate.checked_sub(earlier.duplicate)?,
+            rate_exceeded: self.rate_exceeded.checked_sub(earlier.rate_exceeded)?,
+            rejected,
+            breaks: self.breaks.checked_sub(earlier.breaks)?,
+            unrecorded: self.unrecorded.checked_sub(earlier.unrecorded)?,
+            latency_sum_ns: self.latency_sum_ns.wrapping_sub(earlier.latency_sum_ns),
+            latency_worst_ns: self.latency_worst_ns,
+        })
     }
 
     fn from_words(count: impl Fn(usize) -> u64) -> Self {
@@ -117,6 +156,8 @@ impl Counters {
             rejected: Reason::ALL.map(|reason| count(REJECTED + reason as usize)),
             breaks: count(BREAKS),
             unrecorded: count(UNRECORDED),
+            latency_sum_ns: count(LATENCY_SUM).cast_signed(),
+            latency_worst_ns: count(LATENCY_WORST).cast_signed(),
         }
     }
 }
@@ -172,6 +213,12 @@ impl Header {
     /// What it says has happened at the end.
     pub fn counters(&self) -> Counters {
         Counters::from_words(|at| self.word(at))
+    }
+
+    /// What it says is the channel's declared interval; `None` when this is unknown, as are then
+    /// the latencies of its counters.
+    pub fn interval(&self) -> Option<Span> {
+        interval(self.word(INTERVAL))
     }
 
     /// Where it says the last message of another talker came from.
@@ -421,6 +468,12 @@ impl SharedLog {
         }
     }
 
+    /// Says what the channel's declared interval is. Latencies are known from then on.
+    pub fn declare(&mut self, interval: Span) {
+        let ns = u64::try_from(interval.as_ns()).unwrap_or_default();
+        self.counter(INTERVAL).store(ns, Ordering::Release);
+    }
+
     /// Whose memory this is.
     pub fn identity(&self) -> Identity {
         Identity::from_words(|index| self.counter(index).load(Ordering::Acquire))
@@ -439,6 +492,17 @@ impl SharedLog {
         counter.store(before.wrapping_add(more), Ordering::Release);
     }
 
+    /// Counts the latency of a message that is about to be counted as received.
+    #[inline]
+    fn count_latency(&self, latency_ns: i64) {
+        self.add(LATENCY_SUM, latency_ns.cast_unsigned());
+        let worst = self.counter(LATENCY_WORST);
+        let is_first = self.counter(RECEIVED).load(Ordering::Relaxed) == 0;
+        if is_first || latency_ns > worst.load(Ordering::Relaxed).cast_signed() {
+            worst.store(latency_ns.cast_unsigned(), Ordering::Release);
+        }
+    }
+
     #[inline]
     fn count(&self, record: &Record) {
         if self.is_talker() {
@@ -446,6 +510,9 @@ impl SharedLog {
         } else if record.flags & flag::DUPLICATE != 0 {
             self.add(DUPLICATE, 1);
         } else {
+            if let (Some(receive), Some(capture)) = (record.receive, record.capture) {
+                self.count_latency((receive - capture).as_ns());
+            }
             self.add(RECEIVED, 1);
             self.add(LOST, u64::from(record.gap));
             self.add(LATE, u64::from(record.flags & flag::LATE != 0));
@@ -590,6 +657,32 @@ mod tests {
         let log = SharedLog::map(&memory, 2).expect("a mapping");
         log.counter(RECORDED).store(u64::MAX, Ordering::Release);
         assert_eq!(log.records().len(), 2);
+    }
+
+    #[test]
+    fn latencies_add_up_and_the_largest_is_kept_also_where_all_are_negative() {
+        let memory = create(0).expect("memory");
+        let mut log = SharedLog::map(&memory, 0).expect("a mapping");
+        let (channel, stream_id) = ("c".to_owned(), StreamId(9));
+        log.introduce(&Identity { channel, stream_id, role: Role::Listener });
+        log.declare(Span::from_ms(20));
+        let at = |ns| Some(onbeat_model::time::SyncedTime::from_ns(ns));
+        let mut push = |latency: i64, flags| {
+            let (capture, receive) = (at(1_000_000), at(1_000_000 + latency));
+            log.push(&Record { capture, receive, flags, ..Record::default() });
+            let counters = log.counters();
+            (counters.latency_sum_ns, counters.latency_worst_ns)
+        };
+        assert_eq!(push(-700, 0), (-700, -700));
+        assert_eq!(push(-900, 0), (-1_600, -700));
+        assert_eq!(push(5_000, flag::DUPLICATE), (-1_600, -700), "a copy has none");
+        assert_eq!(push(2_000, flag::LATE), (400, 2_000));
+        let mut octets = [0; HEADER];
+        let file = std::fs::File::from(memory);
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut octets, 0).expect("a header");
+        assert_eq!(Header::new(octets).interval(), Some(Span::from_ms(20)));
+        assert_eq!(Header::new([0; HEADER]).interval(), None, "an older library's");
+        assert_eq!(Header::new([0xff; HEADER]).interval(), None, "no interval at all");
     }
 
     #[test]

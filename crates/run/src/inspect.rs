@@ -55,6 +55,9 @@ pub struct LiveEndpoint {
     pub identity: Identity,
     /// What has happened at it.
     pub counters: Counters,
+    /// The channel's declared interval. Unknown of a program with an older library, as are the
+    /// latencies of its counters.
+    pub interval: Option<Span>,
     /// Where the last message of another talker came from.
     pub other_talker: Option<Source>,
 }
@@ -189,6 +192,7 @@ fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<MemoryId>
             program: program.clone(),
             identity,
             counters: header.counters(),
+            interval: header.interval(),
             other_talker: header.other_talker(),
         }));
     }

@@ -200,13 +200,13 @@ pub(super) fn serve(arguments: &StatArguments, at: SocketAddr) -> anyhow::Result
             say(panic);
         }
     }));
-    let wanted_ends = arguments.clone();
+    let (pid, channel) = (arguments.pid, arguments.channel.clone());
     // One look at a time: a look reads of all processes which files they have open.
     let looking = Mutex::new(BTreeSet::new());
     let server = Server::new(move |request| {
         answer(request, || {
             let mut said = looking.lock().unwrap_or_else(PoisonError::into_inner);
-            let seen = wanted(&wanted_ends)?;
+            let seen = wanted(pid, channel.as_deref())?;
             say_skipped(&seen.skipped, &mut said);
             Ok(document(&seen))
         })
@@ -270,7 +270,8 @@ mod tests {
     fn end(channel: &str, program: &str, role: Role, counters: Counters) -> LiveEndpoint {
         let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };
         let program = program.to_owned();
-        LiveEndpoint { pid: 42, uid: 1000, program, identity, counters, other_talker: None }
+        let (interval, other_talker) = (None, None);
+        LiveEndpoint { pid: 42, uid: 1000, program, identity, counters, interval, other_talker }
     }
 
     /// Two ends of one kind, one that listens, and something that was not looked at.

@@ -252,6 +252,7 @@ impl RunContext {
             let (channel, stream_id) = (name.to_owned(), parameters.stream_id);
             let identity = Identity { channel, stream_id, role };
             log.introduce(&identity);
+            log.declare(parameters.interval);
             let own = descriptors.next();
             // Others may have talked on an interface before; namespaces and the emulated network
             // are new in every run, and the latter's frames are the same.

@@ -473,6 +473,7 @@ impl InterfaceContext {
         let stream_id = parameters.stream_id;
         let identity = Identity { channel: name.to_owned(), stream_id, role };
         log.introduce(&identity);
+        log.declare(parameters.interval);
         let probe = self.instruments.probe(&identity, parameters.size.get());
         Ok(Recorder::with(log, probe).telling())
     }
