@@ -221,6 +221,9 @@ Exits as `onbeat run` does.")]
 
 Only the superuser sees other users' programs.")]
     Stat(StatArguments),
+    /// Shows rates, latencies and losses of running programs, as they change
+    #[command(after_help = crate::top::TOP)]
+    Top(crate::top::TopArguments),
     /// Prints the messages of a channel
     #[command(after_help = crate::messages::ECHO)]
     Echo(crate::messages::EchoArguments),

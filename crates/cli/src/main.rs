@@ -40,6 +40,7 @@ mod stat;
 mod study;
 mod terminal;
 mod tfg;
+mod top;
 mod trust;
 mod tune;
 
@@ -69,6 +70,7 @@ fn main() -> std::process::ExitCode {
         Verb::Report(report) => run::report(report),
         Verb::Join(parts) => join::join(parts),
         Verb::Stat(stat) => stat::stat(stat),
+        Verb::Top(top) => self::top::top(top),
         Verb::Measure { what } => measure::measure(what),
         Verb::Compare(arguments) => compare::compare(arguments),
         Verb::Echo(echo) => messages::echo(echo),

@@ -59,6 +59,17 @@ pub(crate) fn hand_on(text: &str) {
     write(format_args!("{text}"));
 }
 
+/// Prints a line as [`hand_on`] does; false if it goes nowhere any more.
+pub(crate) fn print_to_reader(line: &str) -> anyhow::Result<bool> {
+    let mut output = std::io::stdout().lock();
+    let line = if output.is_terminal() { harmless(line) } else { Cow::Borrowed(line) };
+    match writeln!(output, "{line}").and_then(|()| output.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(anyhow::Error::new(error).context("standard output")),
+        Ok(()) => Ok(true),
+    }
+}
+
 /// Prints a line on standard error. A failure cannot be reported.
 pub(crate) fn say(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{}", harmless(&text.to_string()));
@@ -66,7 +77,7 @@ pub(crate) fn say(text: impl std::fmt::Display) {
 
 /// A text in which nothing moves the cursor, rings, writes titles or turns the writing round: names
 /// and lines of files, and what programs say, may be anybody's. Colours stay.
-fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let is_bad = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
             || matches!(c, '\u{061c}' | '\u{2066}'..='\u{2069}');

@@ -103,6 +103,7 @@ mod timedc_random;
 mod timedc_runtime;
 mod timedc_table;
 mod timedc_trace;
+mod top;
 mod trust;
 mod tune;
 mod turns;

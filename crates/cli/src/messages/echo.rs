@@ -4,9 +4,9 @@ use super::form::TypeArgument;
 use super::line::{LineFormat, heading, line};
 use super::{PlaceArguments, unless_over, unless_over_before};
 use crate::exit::Exit;
+use crate::terminal;
 use clap::Args;
 use onbeat::Timeout;
-use std::io::{ErrorKind, Write};
 
 pub(crate) const ECHO: &str = "Examples:
   onbeat echo joint_targets --interface eth0 --table told/arm.channels
@@ -49,7 +49,7 @@ pub(crate) fn echo(arguments: &EchoArguments) -> anyhow::Result<Exit> {
     let Some(mut end) = unless_over_before(end)? else { return Ok(Exit::Fine) };
     let mut value = vec![0; end.listener().parameters().size.get() as usize];
     if let Some(heading) = heading(format, &form)
-        && !say(&heading)?
+        && !terminal::print_to_reader(&heading)?
     {
         return Ok(Exit::Fine);
     }
@@ -61,21 +61,11 @@ pub(crate) fn echo(arguments: &EchoArguments) -> anyhow::Result<Exit> {
         let Some(read) = unless_over(end.read(&mut value, Timeout::Endless))? else { break };
         let Some(info) = read else { continue };
         count += 1;
-        if !say(&line(format, &form, &info, &value))? {
+        if !terminal::print_to_reader(&line(format, &form, &info, &value))? {
             break; // whoever looked has gone
         }
     }
     drop(end);
     context.leave();
     Ok(Exit::Fine)
-}
-
-/// Prints a line; false if it goes nowhere any more.
-fn say(line: &str) -> anyhow::Result<bool> {
-    let mut output = std::io::stdout().lock();
-    match writeln!(output, "{line}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(anyhow::Error::new(error).context("standard output")),
-        Ok(()) => Ok(true),
-    }
 }
