@@ -2,6 +2,9 @@
 //! low priority waits for what the kernel says of interfaces, and attaches the sockets of the
 //! channel ends again. The sockets stay the same, and so do their descriptors.
 //!
+//! It is the kernel's word that an interface is another one: a number comes back where somebody asks
+//! for it, or where the interface was in another namespace meanwhile.
+//!
 //! ```text
 //! kernel ── rtnetlink ── LinkMonitor ─┬─ attaches ──── socket of an end
 //!                                     └─ says so in ── EndLink ── InterfaceIo, of the end's task
@@ -10,7 +13,7 @@
 use crate::coordinator::socket::pair;
 use crate::fork::process;
 use crate::interface::synchronisation::stay_out_of_the_way;
-use crate::interface::xdp::Renewal;
+use crate::interface::xdp::{self, Renewal};
 use crate::interface::{Interface, InterfaceOptions, IpVersion, device, packet, socket, udp};
 use onbeat_model::record::Role;
 use onbeat_model::system::TransportKind;
@@ -20,8 +23,8 @@ use onbeat_runtime::talker::ChannelParameters;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
-use std::io;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -139,13 +142,14 @@ pub(crate) struct Followed {
     pub(crate) role: Role,
     pub(crate) channel: ChannelParameters,
     pub(crate) options: InterfaceOptions,
-    /// The number of the interface that it is attached to.
+    /// The number of the interface that it is attached to; 0 when that has gone.
     pub(crate) attached: u32,
 }
 
 impl Followed {
-    /// Attaches the socket if that is necessary; what is wrong if it cannot be.
-    fn look(&mut self, interface: &Interface) -> io::Result<()> {
+    /// Attaches the socket if that is necessary; what is wrong if it cannot be. Whether something
+    /// is yet to be done.
+    fn look(&mut self, interface: &Interface) -> io::Result<bool> {
         let version = match self.transport {
             TransportKind::Udp4 => Some(IpVersion::V4),
             TransportKind::Udp6 => Some(IpVersion::V6),
@@ -163,14 +167,16 @@ impl Followed {
                     renewal.renew(interface, &self.channel, &options, self.role)?;
                 }
                 self.attached = interface.index;
-                return Ok(());
+                return Ok(renewal.upgrade().is_some_and(|renewal| renewal.clear()));
             }
             Anchor::Socket(socket) => socket.upgrade(),
         };
-        let Some(socket) = socket else { return Ok(()) };
+        let Some(socket) = socket else { return Ok(false) };
+        // IPv6 ends, with its memberships, on an interface whose MTU is too small for it.
+        let is_new = is_other || self.link.state.load(Ordering::Relaxed) != UP;
         match (version, self.role) {
             (None, role) if is_other => packet::attach(&socket, interface, &self.channel, role)?,
-            (Some(version), Role::Listener) if is_other => {
+            (Some(version), Role::Listener) if is_new => {
                 udp::attach_listener(&socket, interface, &self.channel, version, self.attached)?;
             }
             (Some(version), Role::Talker) if is_other || !udp::has_source(&socket) => {
@@ -186,7 +192,15 @@ impl Followed {
                 self.link.launches.store(launches, Ordering::Relaxed);
             }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Its interface has gone.
+    fn detach(&mut self) {
+        if matches!(self.anchor, Anchor::Renewal(_)) && self.attached != 0 {
+            xdp::forget(self.attached);
+        }
+        self.attached = 0;
     }
 
     fn options_on(&self, interface: &Interface) -> InterfaceOptions {
@@ -208,8 +222,8 @@ struct Watched {
 pub(crate) struct LinkMonitor {
     name: String,
     watched: Arc<Mutex<Watched>>,
-    /// Closed to end the thread.
-    stop: Option<OwnedFd>,
+    /// Shut down to end the thread; a packet wakes it.
+    stop: OwnedFd,
     thread: Option<JoinHandle<()>>,
     /// The process that has the thread: one that it forks has not.
     process: u32,
@@ -228,8 +242,8 @@ impl LinkMonitor {
         let (all, known) = (Arc::clone(&watched), name.to_owned());
         let thread = std::thread::Builder::new().name("onbeat-link".to_owned()).stack_size(STACK);
         let thread = thread.spawn(move || run(&known, &all, &notices, &stopped))?;
-        let (stop, thread) = (Some(stop), Some(thread));
-        Ok(Self { name: name.to_owned(), watched, stop, thread, process: process() })
+        let (name, thread) = (name.to_owned(), Some(thread));
+        Ok(Self { name, watched, stop, thread, process: process() })
     }
 
     /// Follows the interface for an end from now on, until its socket is closed. Not for real-time
@@ -238,19 +252,23 @@ impl LinkMonitor {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.ends.push(end);
         // It may have gone since the end was attached.
-        look(&self.name, &mut watched);
+        let newest = watched.ends.len() - 1;
+        let found = look(&self.name, &mut watched.ends[newest..]);
+        drop(watched);
+        if !found.is_some_and(|found| found.is_settled()) {
+            // The thread says so, and looks again.
+            let _ = rustix::net::send(&self.stop, &[1], SendFlags::DONTWAIT);
+        }
     }
 }
 
 impl Drop for LinkMonitor {
     fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take()
-            && self.process == process()
-        {
-            // A panic of its own has been reported by the thread.
-            let _ = thread.join();
-        }
+        let Some(thread) = self.thread.take().filter(|_| self.process == process()) else { return };
+        // Closing would not do: a child that was forked has the socket, too.
+        let _ = rustix::net::shutdown(&self.stop, Shutdown::Both);
+        // A panic of its own has been reported by the thread.
+        let _ = thread.join();
     }
 }
 
@@ -281,52 +299,157 @@ fn run(name: &str, watched: &Mutex<Watched>, notices: &OwnedFd, stopped: &OwnedF
             Err(_) => return,
         }
         if !set[1].revents().is_empty() {
-            return;
-        }
-        // What it says does not matter: the state is asked for. There may be too much to keep.
-        let mut octets = [0_u8; 8 << 10];
-        loop {
-            match rustix::net::recv(notices, &mut octets[..], RecvFlags::DONTWAIT) {
-                Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
+            match rustix::net::recv(stopped, &mut [0_u8; 1][..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return,
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return,
             }
         }
-        let is_refused = look(name, &mut watched.lock().unwrap_or_else(PoisonError::into_inner));
-        again = is_refused.then(|| crate::clock::timeout(TRY_AGAIN)).flatten();
+        let Ok(gone) = hear(notices) else { return };
+        let mut known = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        known.ends.retain(|end| !end.anchor.is_gone());
+        for end in &mut known.ends {
+            if gone.as_ref().is_none_or(|gone| gone.contains(&end.attached)) {
+                end.detach();
+            }
+        }
+        again = crate::clock::timeout(TRY_AGAIN);
+        let Some(found) = look(name, &mut known.ends) else { continue };
+        let is_news = found.told != known.told;
+        known.told.clone_from(&found.told);
+        // Whoever opens an end does not wait for a pipe that nobody reads.
+        drop(known);
+        if is_news {
+            let told = if found.told.is_empty() { "it is there again" } else { &found.told };
+            let _ = writeln!(io::stderr(), "onbeat: {name}: {told}");
+        }
+        again = again.filter(|_| !found.is_settled());
     }
 }
 
-/// Looks how the interface is, and attaches ends to it; whether one was refused.
-fn look(name: &str, watched: &mut Watched) -> bool {
-    watched.ends.retain(|end| !end.anchor.is_gone());
-    let interface = Interface::named(name).ok().filter(|interface| interface.up);
+/// Takes what the kernel says: the numbers of the interfaces that have gone, `None` if there was too
+/// much to keep. How everything else is now is asked for.
+fn hear(notices: &OwnedFd) -> Result<Option<Vec<u32>>, Errno> {
+    let mut octets = [0_u8; 8 << 10];
+    let mut gone = Some(Vec::new());
+    loop {
+        match rustix::net::recv(notices, &mut octets[..], RecvFlags::DONTWAIT) {
+            Ok((length, _)) => {
+                if let Some(gone) = &mut gone {
+                    gone.extend(deleted(&octets[..length.min(octets.len())]));
+                }
+            }
+            Err(Errno::NOBUFS) => gone = None,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(gone),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The numbers of the interfaces that messages of rtnetlink say have gone.
+fn deleted(mut octets: &[u8]) -> Vec<u32> {
+    let mut gone = Vec::new();
+    // `struct nlmsghdr` has 16 octets, and of `struct ifinfomsg` the first is the family.
+    while let Some((length, rest)) = octets.split_first_chunk::<4>() {
+        let length = u32::from_ne_bytes(*length) as usize;
+        let (Some(kind), Some(body)) = (rest.first_chunk::<2>(), octets.get(16..length)) else {
+            return gone;
+        };
+        if u16::from_ne_bytes(*kind) == libc::RTM_DELLINK
+            && body.first() == Some(&(libc::AF_UNSPEC as u8))
+            && let Some(index) = body.get(4..8).and_then(|index| index.first_chunk::<4>())
+        {
+            gone.push(u32::from_ne_bytes(*index));
+        }
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    gone
+}
+
+/// What a look at ends found.
+#[derive(Debug)]
+struct Found {
+    /// The worst of their states.
+    worst: u32,
+    /// What is to be said of the interface.
+    told: String,
+    /// A side of an end is yet to be closed.
+    unsettled: bool,
+}
+
+impl Found {
+    /// Whether the kernel will tell of everything that may change.
+    fn is_settled(&self) -> bool {
+        self.worst == UP && !self.unsettled
+    }
+}
+
+/// Looks how the interface is, and attaches ends to it; `None` if the system does not tell.
+fn look(name: &str, ends: &mut [Followed]) -> Option<Found> {
+    let mut found = Found { worst: UP, told: String::new(), unsettled: false };
+    let interface = match Interface::named(name) {
+        Ok(interface) => Some(interface).filter(|interface| interface.up),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => {
+            ends.iter_mut().for_each(Followed::detach);
+            None
+        }
+        // No descriptor is left, for instance: that says nothing of the interface.
+        Err(_) => return None,
+    };
     let carries = interface.as_ref().is_some_and(device::has_carrier);
-    let (mut worst, mut told) = (UP, String::new());
-    for end in &mut watched.ends {
-        let found = match &interface {
+    for end in ends {
+        let looked = match &interface {
             None => Err(Errno::NETDOWN.into()),
             Some(interface) => end.look(interface),
         };
-        let state = match &found {
-            Ok(()) if carries => UP,
-            Ok(()) => AWAY,
+        let state = match &looked {
+            Ok(_) if carries => UP,
+            Ok(_) => AWAY,
             Err(error) if is_away(error) => AWAY,
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => TOO_SHORT,
             Err(_) => REFUSED,
         };
-        if let (TOO_SHORT | REFUSED, Err(error)) = (state, &found) {
-            told = format!("stream {:#018x}: {error}", end.channel.stream_id.0);
+        found.unsettled |= matches!(looked, Ok(true));
+        if let (TOO_SHORT | REFUSED, Err(error)) = (state, &looked) {
+            found.told = format!("stream {:#018x}: {error}", end.channel.stream_id.0);
         }
         end.link.state.store(state, Ordering::Relaxed);
-        worst = worst.max(state);
+        found.worst = found.worst.max(state);
     }
-    if worst == AWAY {
-        told = "it is down or not there: writes say so, reads wait".to_owned();
+    if found.worst == AWAY {
+        found.told = "it is down or not there: writes say so, reads wait".to_owned();
     }
-    if told != watched.told {
-        eprintln!("onbeat: {name}: {}", if told.is_empty() { "it is there again" } else { &told });
-        watched.told = told;
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_interfaces_that_have_gone_are_taken_from_notices() {
+        let message = |kind: u16, family: u8, index: u32| {
+            let mut octets = 32_u32.to_ne_bytes().to_vec();
+            octets.extend(kind.to_ne_bytes());
+            octets.resize(16, 0);
+            octets.extend([family, 0, 0, 0]);
+            octets.extend(index.to_ne_bytes());
+            octets.resize(32, 0);
+            octets
+        };
+        let all = [
+            message(libc::RTM_NEWLINK, 0, 1),
+            message(libc::RTM_DELLINK, 0, 2),
+            // One that leaves a bridge.
+            message(libc::RTM_DELLINK, libc::AF_BRIDGE as u8, 3),
+            message(libc::RTM_DELLINK, 0, 4),
+        ]
+        .concat();
+        assert_eq!(deleted(&all), [2, 4]);
+        for length in 0..all.len() {
+            assert!([2, 4].starts_with(&deleted(&all[..length])));
+        }
+        assert!(deleted(&[0; 64]).is_empty() && deleted(&[255; 64]).is_empty());
     }
-    worst == REFUSED
 }

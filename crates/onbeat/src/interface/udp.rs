@@ -275,7 +275,8 @@ fn source_of(socket: &OwnedFd) -> Option<SocketAddr> {
     rustix::net::getsockname(socket).ok()?.try_into().ok()
 }
 
-/// Whether the address that a talker's socket sends from is still one of this host.
+/// Whether the address that a talker's socket sends from is still one of this host, as far as the
+/// system tells.
 pub(super) fn has_source(socket: &OwnedFd) -> bool {
     let Some(mut source) = source_of(socket).filter(|source| !source.ip().is_unspecified()) else {
         return false;
@@ -284,7 +285,7 @@ pub(super) fn has_source(socket: &OwnedFd) -> bool {
     let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC;
     let probe = rustix::net::socket_with(family, SocketType::DGRAM, flags, None);
-    probe.and_then(|probe| rustix::net::bind(&probe, &source)).is_ok()
+    probe.and_then(|probe| rustix::net::bind(&probe, &source)) != Err(Errno::ADDRNOTAVAIL)
 }
 
 /// Takes back to which interface a socket is bound, and to which address it is connected: what a
@@ -332,15 +333,14 @@ pub(super) fn attach_listener(
     before: u32,
 ) -> io::Result<()> {
     let group = group_of(interface, channel, version)?;
-    // A socket has a limited number of memberships.
-    let _ = member(socket, group, before, false);
+    // A socket has a limited number of memberships, and may have one that the kernel has forgotten,
+    // of an interface with the same number.
+    for index in [before, interface.index] {
+        let _ = member(socket, group, index, false);
+    }
     detach(socket)?;
     bind_to(socket, interface)?;
-    match member(socket, group, interface.index, true) {
-        // An attempt before this one went so far.
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::ADDRINUSE) => Ok(()),
-        joined => joined,
-    }
+    member(socket, group, interface.index, true)
 }
 
 /// Joins or leaves the group on the interface of this number.

@@ -18,6 +18,7 @@ mod renewal;
 mod ring;
 
 pub use queue::Mode;
+pub(in crate::interface) use queue::forget;
 pub(crate) use renewal::Renewal;
 
 use crate::interface::presence::{self, EndLink};

@@ -172,6 +172,16 @@ pub(super) fn open(interface: &Interface, options: &InterfaceOptions) -> io::Res
     Ok(Lease(Some(queue)))
 }
 
+/// An interface of this number has gone: what was open there is nothing that others may join.
+pub(in crate::interface) fn forget(index: u32) {
+    let flags = SocketFlags::CLOEXEC;
+    let probe = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None);
+    let namespace = probe.map_err(io::Error::from).and_then(|probe| namespace_of(probe.as_fd()));
+    let Ok(namespace) = namespace else { return };
+    let place = QueueKey { namespace, interface: index, process: fork::process() };
+    locked(&OPEN).retain(|(other, _)| *other != place);
+}
+
 /// What tells network namespaces apart.
 fn namespace_of(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut cookie = 0_u64;

@@ -65,6 +65,14 @@ impl Renewal {
         Ok(())
     }
 
+    /// Closes the side that the task has given back; whether it has yet to take one. Not for
+    /// real-time paths.
+    pub(in crate::interface) fn clear(&self) -> bool {
+        let used = self.sides.lock().unwrap_or_else(PoisonError::into_inner).used.take();
+        drop(used);
+        self.is_there.load(Ordering::Acquire)
+    }
+
     /// Exchanges the side of the task for the one that is there. Real-time: does not wait.
     #[cold]
     pub(super) fn exchange(&self, side: &mut Side) {
