@@ -114,6 +114,9 @@ static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool t
 						 &end->talker)
 			    : onbeat_listener_open(end->context, name, ch->payload_size,
 						   &end->listener);
+	/* Reads here wait for messages alone: a description's deadline is for its results. */
+	if (status == ONBEAT_OK && end->listener)
+		status = onbeat_listener_deadline(end->listener, 0);
 	if (status == ONBEAT_OK)
 		return end;
 	nh_debug(NC_ERROR, NULL, "channel \"%s\": %s", ch->name,

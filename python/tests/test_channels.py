@@ -76,6 +76,40 @@ def test_python_sends_and_receives_in_virtual_time(tmp_path: Path) -> None:
     assert refused[1] == "refused 15 octets, but the channel has 16"
 
 
+SILENT = """
+from onbeat.channels import Run, Stopped
+
+with Run() as run:
+    listener = run.listener("reading", 16)
+    listener.deadline(15_000_000)
+    run.start()
+    for _ in range(6):
+        assert run.select([listener]) is listener
+        message = listener.try_read()
+        known = listener.liveness()
+        print("known", message and message.sequence, run.now_ns() // 1_000_000, known)
+    listener.deadline(0)
+    try:
+        run.select([listener])
+    except Stopped:
+        print("stopped")
+"""
+
+
+def test_a_deadline_is_told_by_select_and_liveness(tmp_path: Path) -> None:
+    sources = {"talker": TALKER, "listener": SILENT}
+    lines = system(tmp_path, 200, channel("reading", 1, "ab"), sources)
+    known = [line for line in lines if line.startswith("known")]
+    # Messages at 0 to 40 ms, 10 ms apart; then none.
+    assert [line.split()[1:3] for line in known[:5]] == [
+        [str(count), str(count * 10)] for count in range(5)
+    ]
+    assert known[5].split()[1:3] == ["None", "55"]
+    assert "matched=True, silent=False" in known[4] and "deadline_missed=0" in known[4]
+    assert "matched=True, silent=True" in known[5] and "changed=True" in known[5]
+    assert "deadline_missed=1, restarts=0, second_talker=0" in known[5]
+
+
 def test_outside_of_a_run_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ONBEAT_COORDINATOR", "ONBEAT_FABRIC", "ONBEAT_INTERFACE"):
         monkeypatch.delenv(name, raising=False)

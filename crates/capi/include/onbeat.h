@@ -1,7 +1,7 @@
 /*
  * onbeat.h: network channels with a bounded delay, for C.
  *
- * Generated from crates/capi/src by `cargo test -p onbeat-capi --test header`; do not edit.
+ * @generated from crates/capi/src by `cargo test -p onbeat-capi --test header`; do not edit.
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Life of a program:
@@ -135,6 +135,31 @@ typedef struct onbeat_context onbeat;
  * Frames carry a counter and a tag of 128 bits behind the message, by a key that both have.
  */
 #define ONBEAT_AUTHENTICATED 512
+
+/**
+ * A message of the channel's talker has come.
+ */
+#define ONBEAT_MATCHED 1
+
+/**
+ * No message has come for longer than the endpoint's deadline.
+ */
+#define ONBEAT_DEADLINE_MISSED 2
+
+/**
+ * The talker's clock, by its last message, or this host's is not known to be synchronised.
+ */
+#define ONBEAT_OUT_OF_SYNC 4
+
+/**
+ * Only in `changed`: the talker was started again, or another one has taken its place.
+ */
+#define ONBEAT_RESTARTED 8
+
+/**
+ * Only in `changed`: messages of a second talker were rejected; `onbeat stat` names it.
+ */
+#define ONBEAT_SECOND_TALKER 16
 
 /**
  * Result of a call. Zero or more means success. Below zero the call did nothing, and
@@ -532,6 +557,37 @@ typedef struct onbeat_channel {
 } onbeat_channel;
 
 /**
+ * What a listener endpoint knows of its talker, by the messages that were read. Later versions may
+ * add fields at the end.
+ */
+typedef struct onbeat_liveness {
+    /**
+     * What is so now: `ONBEAT_MATCHED` and the others, or-ed; later versions may set more.
+     */
+    uint32_t state;
+    /**
+     * What began or ended since the last call, perhaps both; of the same bits.
+     */
+    uint32_t changed;
+    /**
+     * How often no message came for longer than the deadline.
+     */
+    uint64_t deadline_missed;
+    /**
+     * How often the talker was started again or replaced.
+     */
+    uint64_t restarts;
+    /**
+     * Messages of a second talker, all rejected.
+     */
+    uint64_t second_talker;
+    /**
+     * When the last message came; INT64_MIN before the first.
+     */
+    int64_t last_arrival_ns;
+} onbeat_liveness;
+
+/**
  * Reservation of a channel endpoint's stream. Later versions may add fields at the end.
  */
 typedef struct onbeat_reservation {
@@ -919,6 +975,23 @@ enum onbeat_status onbeat_reload_keys(struct onbeat_context *context);
  * the run says when it is over. NULL is allowed.
  */
 enum onbeat_status onbeat_stop(struct onbeat_context *context);
+
+/**
+ * Sets the longest time between two messages at an endpoint; 0: any. It counts from now until the
+ * next message, before `onbeat_start` from that. When it is missed, `onbeat_select` returns the
+ * endpoint, once, also without a message to read; reads wait on. In a run an endpoint begins with
+ * the `deadline_us` of its channel. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_listener_deadline(struct onbeat_listener *listener, int64_t deadline_ns);
+
+/**
+ * What an endpoint knows of its talker; `out` may be NULL. A message counts once it is read.
+ * `size` is `sizeof(struct onbeat_liveness)` by the header that the program was compiled with.
+ * Never waits for a message, allocates nothing; one system call where a deadline is over.
+ */
+enum onbeat_status onbeat_listener_liveness(struct onbeat_listener *listener,
+                                            size_t size,
+                                            struct onbeat_liveness *out);
 
 /**
  * How the stream of a talker endpoint stands. `size` is `sizeof(struct onbeat_reservation)` by the

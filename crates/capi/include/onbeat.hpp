@@ -110,6 +110,9 @@ struct Message {
 /** What has happened at a channel end so far. */
 using Counters = ::onbeat_counters;
 
+/** What a listener knows of its talker: onbeat_liveness; its bits are ONBEAT_MATCHED and others. */
+using Liveness = ::onbeat_liveness;
+
 /** A traffic class. */
 enum class Class : std::uint32_t {
     /** SR class A: D is 2 ms. */
@@ -504,6 +507,20 @@ public:
         int descriptor = -1;
         detail::must(onbeat_listener_descriptor(native(), &descriptor));
         return descriptor;
+    }
+
+    /** The longest time between two messages, any if zero; a select gives the listener back when it
+     * is missed: onbeat_listener_deadline. Throws. */
+    void deadline(Duration deadline) {
+        detail::must(onbeat_listener_deadline(native(), deadline.count()));
+    }
+
+    /** What is known of the talker, and what has changed since the last call:
+     * onbeat_listener_liveness. */
+    Liveness liveness() const {
+        Liveness liveness{};
+        detail::must(onbeat_listener_liveness(native(), sizeof liveness, &liveness));
+        return liveness;
     }
 
     /** What has happened at this end so far: onbeat_listener_counters. */

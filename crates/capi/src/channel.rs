@@ -25,8 +25,8 @@ pub struct onbeat_talker {
 /// A listener endpoint of a channel. Used by one thread at a time.
 #[allow(non_camel_case_types)]
 pub struct onbeat_listener {
-    end: Listener,
-    context: onbeat,
+    pub(crate) end: Listener,
+    pub(crate) context: onbeat,
     /// Takes the message until it is known to be one: C's memory changes only then.
     message: [u8; frame::MAX_CHANNEL_PAYLOAD.get() as usize],
     /// What was known of the last message.

@@ -8,6 +8,7 @@ mod boundary;
 mod channel;
 mod context;
 mod interface;
+mod liveness;
 mod reservation;
 mod sized;
 mod version;

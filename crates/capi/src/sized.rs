@@ -5,6 +5,7 @@ use crate::boundary::{Failure, entry, onbeat_status, shared, wanted};
 use crate::channel::{onbeat_counters, onbeat_listener, onbeat_message, onbeat_talker};
 use crate::context::onbeat;
 use crate::interface::{declare, onbeat_channel, onbeat_interface, open};
+use crate::liveness::onbeat_liveness;
 use crate::reservation::onbeat_reservation;
 use std::mem::{MaybeUninit, offset_of};
 
@@ -35,6 +36,8 @@ unsafe impl Plain for onbeat_interface {}
 unsafe impl Plain for onbeat_reservation {}
 // SAFETY: as the trait wants them.
 unsafe impl Plain for onbeat_channel {}
+// SAFETY: as the trait wants them.
+unsafe impl Plain for onbeat_liveness {}
 
 /// Stores a structure where C has `size` octets for it, if it wants it: as much as fits, and zeros
 /// behind it.

@@ -22,7 +22,7 @@ fn page_of(name: &str) -> PathBuf {
 
 /// The functions of onbeat.h by what they are for. A family's page is called as its first function,
 /// and installed for the others as well.
-const FAMILIES: [(&str, &str); 15] = [
+const FAMILIES: [(&str, &str); 16] = [
     ("take part in a run", "onbeat_open onbeat_start onbeat_close"),
     (
         "use channels on an interface, without a run",
@@ -41,6 +41,10 @@ const FAMILIES: [(&str, &str); 15] = [
          onbeat_listener_message",
     ),
     ("wait for several listener endpoints", "onbeat_select onbeat_listener_descriptor"),
+    (
+        "what a listener endpoint knows of its talker",
+        "onbeat_listener_liveness onbeat_listener_deadline",
+    ),
     ("meet the program at the other endpoint of two channels", "onbeat_rendezvous"),
     (
         "counters of channel endpoints",

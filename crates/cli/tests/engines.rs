@@ -183,6 +183,61 @@ fn a_talker_that_stalls_is_back_in_phase_within_two_periods_in_every_engine() {
     }
 }
 
+// A deadline of 250 ms: silent from 300 ms to 900, then started again, then silent to the end.
+const TALKS: &str = "T c start sl 100000 w 0 sl 200000 w 0 sl 300000 w 0 sl 900000 w 0
+    sl 1000000 w 0 xT T c sl 1100000 w 0";
+const WATCHES: &str = "L c start live 0 sel -1 tr 0 live 0 live 0 sel -1 tr 0 sel -1 tr 0
+    sel -1 tr 0 live 0 sel -1 tr 0 live 0 sel -1 tr 0 sel -1 tr 0 live 0
+    sel 1000000 tr 0 live 0 sel 100000 dl 0 0 live 0 sel 50000 dl 0 50000 sel -1 live 0 ctr";
+const WATCHED: &str = "\
+L OK\nstart OK\nlive state=0 changed=0 missed=0 restarts=0 second=0 last=0
+sel OK 0\ntr OK v=1 seq=0 gap=0 fl=0
+live state=1 changed=1 missed=0 restarts=0 second=0 last=1
+live state=1 changed=0 missed=0 restarts=0 second=0 last=1
+sel OK 0\ntr OK v=2 seq=1 gap=0 fl=0\nsel OK 0\ntr OK v=3 seq=2 gap=0 fl=0
+sel OK 0\ntr EMPTY\nlive state=3 changed=2 missed=1 restarts=0 second=0 last=1
+sel OK 0\ntr OK v=4 seq=3 gap=0 fl=0
+live state=1 changed=2 missed=1 restarts=0 second=0 last=1
+sel OK 0\ntr OK v=5 seq=4 gap=0 fl=0\nsel OK 0\ntr OK v=6 seq=0 gap=0 fl=0
+live state=1 changed=8 missed=1 restarts=1 second=0 last=1
+sel OK 0\ntr EMPTY\nlive state=3 changed=2 missed=2 restarts=1 second=0 last=1
+sel TIMED_OUT 8\ndl OK\nlive state=1 changed=2 missed=2 restarts=1 second=0 last=1
+sel TIMED_OUT 8\ndl OK\nsel OK 0\nlive state=3 changed=2 missed=3 restarts=1 second=0 last=1
+ctr L0 received=6 lost=0 late=0 duplicate=0
+";
+
+#[test]
+fn a_silent_and_a_restarted_talker_are_told_in_every_engine_and_in_its_results() {
+    let text = slow_channels(&scripts(TALKS, WATCHES));
+    let text = text.replacen("class = \"A\"", "deadline_us = 250000\nclass = \"A\"", 1);
+    let system = system(&text);
+    for how in engines() {
+        let is_right = |_: &u32| {
+            let json = results(how, system.path(), 0);
+            let got = said(&system, "right.log");
+            assert!(got == WATCHED || how.len() > 2, "{got}");
+            if got != WATCHED {
+                eprintln!("{how:?}: {got}");
+                return false;
+            }
+            let c = channel(&json, "c");
+            let silence = &c["listeners"][0]["silence"];
+            assert_eq!(
+                (number(silence, "deadline_ns"), number(silence, "missed")),
+                (250_000_000, 2)
+            );
+            let [longest, from] = ["longest_ns", "longest_from_ns"].map(|key| number(silence, key));
+            assert!(longest + from == 2_500_000_000 && from >= 1_100_000_000, "{how:?}: {silence}");
+            let reason = c["verdict_reason"].as_str().expect("a reason");
+            let told = "; `b` had no message within its deadline of 250 ms 2 times, for 1.3";
+            assert!(reason.contains(told), "{how:?}: {reason}");
+            assert!(channel(&json, "back")["listeners"][0]["silence"].is_null());
+            true
+        };
+        assert!((0..TRIES).any(|attempt| is_right(&attempt)), "{how:?}");
+    }
+}
+
 /// The fields of a line of [`SAMPLES`].
 fn field(line: &str, name: &str) -> i64 {
     let found = line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));

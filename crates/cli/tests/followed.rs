@@ -4,8 +4,10 @@
 use crate::common::TestSystem;
 use onbeat::clock::MonoTime;
 use onbeat::{Span, interface::Interface};
-use onbeat_testkit::{Need, cable, not_run, within};
+use onbeat_testkit::{Need, bridged, cable, not_run, within};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -38,6 +40,12 @@ impl End {
         let (asked, mut seen) = (MonoTime::now(), Vec::new());
         loop {
             let mut line = String::new();
+            if self.lines.buffer().is_empty() {
+                let mut pipe = [PollFd::new(self.lines.get_ref(), PollFlags::IN)];
+                let limit = Timespec { tv_sec: LONG.as_ns() / 1_000_000_000, tv_nsec: 0 };
+                let ready = poll(&mut pipe, Some(&limit)).expect("it waits");
+                assert!(ready > 0, "nothing is said, so no `{begin}`: {seen:?}");
+            }
             let length = self.lines.read_line(&mut line).expect("text");
             assert!(length > 0, "it ended without `{begin}`: {seen:?}");
             if line.starts_with(begin) {
@@ -54,13 +62,39 @@ impl End {
         let line = self.line("end");
         let lived = (MonoTime::now() - self.begun).as_ns() / 1_000_000;
         assert!(self.child.wait().expect("it ends").success());
-        let words: Vec<_> = line.split_whitespace().skip(1).collect();
-        let (pairs, _) = words.as_chunks::<2>();
-        let counted = pairs
-            .iter()
-            .map(|[name, count]| ((*name).to_owned(), count.parse().expect("a number")));
-        (counted.collect(), lived)
+        (figures(&line), lived)
     }
+
+    /// What it knows of its talker when that is so, with all that has changed until then.
+    fn knows(
+        &mut self,
+        what: &str,
+        is_so: impl Fn(&BTreeMap<String, i64>) -> bool,
+    ) -> BTreeMap<String, i64> {
+        let mut changed = 0;
+        loop {
+            let line = self.line("live");
+            eprintln!("{what}: {line}");
+            let mut known = figures(&line);
+            changed |= known["changed"];
+            if is_so(&known) {
+                known.insert("changed".to_owned(), changed);
+                return known;
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is there");
+    }
+}
+
+/// The names and numbers of a line behind its first word.
+fn figures(line: &str) -> BTreeMap<String, i64> {
+    let words: Vec<_> = line.split_whitespace().skip(1).collect();
+    let (pairs, _) = words.as_chunks::<2>();
+    let figure = |[name, count]: &[&str; 2]| ((*name).to_owned(), count.parse().expect("a number"));
+    pairs.iter().map(figure).collect()
 }
 
 impl Drop for End {
@@ -142,6 +176,8 @@ fn go_through(system: &TestSystem, transport: u32, talks: &str, hears: &str) {
         talker.line("ok");
         listener.line("ok");
     }
+    same_number(&hosts, transport, || listener.line(nothing));
+    listener.line("ok");
     let (said, there) = talker.end();
     let (heard, listened) = listener.end();
     let all = format!("{transport} {talks} {hears}: {said:?} in {there} ms, {heard:?}");
@@ -166,6 +202,37 @@ fn go_through(system: &TestSystem, transport: u32, talks: &str, hears: &str) {
     assert!(of(&heard, "empty") <= empty, "{all}");
     assert!(of(&said, "cpu") < there * 1_000 / 2, "{all}");
     assert!(of(&heard, "cpu") < listened * 1_000 / 2, "{all}");
+}
+
+/// Another interface with the same number: deleted and made again, or moved to another namespace
+/// and back, which AF_XDP does not follow.
+fn same_number(hosts: &[OwnedFd; 2], transport: u32, mut is_gone: impl FnMut() -> String) {
+    let number = |host| within(host, || Interface::named("eth0")).expect("it is there").index;
+    let numbers = hosts.each_ref().map(number);
+    let path = |host: &OwnedFd| format!("/proc/{}/fd/{}", std::process::id(), host.as_raw_fd());
+    if transport == 1 {
+        take_away(hosts);
+        is_gone();
+        let [near, far] = numbers;
+        let pair =
+            format!("index {near} type veth peer eth0 index {far} netns {}", path(&hosts[1]));
+        ip(&hosts[0], &format!("link add eth0 {pair}"));
+        set_up(hosts);
+    } else {
+        // Its cable is there as long as both ends are.
+        let [elsewhere, _far] = cable().expect("as before");
+        ip(&elsewhere, "link delete eth0");
+        let away = |host| ip(host, &format!("link set eth0 netns {}", path(&elsewhere)));
+        let back = |host| ip(&elsewhere, &format!("link set eth0 netns {}", path(host)));
+        away(&hosts[0]);
+        is_gone();
+        back(&hosts[0]);
+        // This one is back before anybody may have looked.
+        away(&hosts[1]);
+        back(&hosts[1]);
+        set_up(hosts);
+    }
+    assert_eq!(hosts.each_ref().map(number), numbers);
 }
 
 /// Each pair of a talker and a listener beside the others.
@@ -228,4 +295,66 @@ fn an_interface_that_comes_back_too_short_says_so_until_it_is_not() {
         let (heard, _) = listener.end();
         assert_eq!(heard["received"] + heard["lost"], said["sent"], "{said:?} {heard:?}");
     }
+}
+
+const MATCHED: i64 = 1;
+const DEADLINE_MISSED: i64 = 2;
+const RESTARTED: i64 = 8;
+const SECOND_TALKER: i64 = 16;
+
+/// What becomes of a talker, and what a listener with a deadline is told of it.
+fn watch(system: &TestSystem, transport: u32) {
+    let Ok((_bridge, hosts)) = bridged(3) else {
+        return not_run(Need::Namespaces, "a bridge");
+    };
+    for (host, number) in hosts.iter().zip(1..) {
+        ip(host, &format!("address add 10.0.0.{number}/24 dev eth0"));
+    }
+    let talks = format!("talk write {transport}");
+    let mut listener = End::start(system, &hosts[1], &format!("listen watch {transport}"));
+    type Known = BTreeMap<String, i64>;
+    let is_silent = |known: &Known| known["state"] & DEADLINE_MISSED != 0;
+    let is_heard = |known: &Known| !is_silent(known) && known["state"] & MATCHED != 0;
+    let known = listener.knows("no talker", is_silent);
+    assert_eq!(known["changed"] & MATCHED, 0, "{transport}");
+    let talker = End::start(system, &hosts[0], &talks);
+    let known = listener.knows("a talker", is_heard);
+    assert_eq!(known["changed"] & (MATCHED | RESTARTED), MATCHED, "{transport}");
+    talker.signal(Signal::STOP);
+    listener.knows("it stands still", is_silent);
+    talker.signal(Signal::CONT);
+    listener.knows("it continues", is_heard);
+    ip(&hosts[0], "link set eth0 down");
+    listener.knows("its link is down", is_silent);
+    ip(&hosts[0], "link set eth0 up");
+    let known = listener.knows("its link is up", is_heard);
+    // All of that was one start.
+    assert_eq!(known["restarts"], 0, "{transport}");
+    talker.signal(Signal::KILL);
+    listener.knows("it is killed", is_silent);
+    let talker = End::start(system, &hosts[0], &talks);
+    let known = listener.knows("it is started again", |known| known["restarts"] > 0);
+    assert_eq!((known["restarts"], known["changed"] & RESTARTED), (1, RESTARTED), "{transport}");
+    let other = End::start(system, &hosts[2], &talks);
+    // Where the first one stands still for long, the other is its successor.
+    listener.knows("a second talker", |known| known["changed"] & SECOND_TALKER != 0);
+    drop(other);
+    drop(talker);
+    let known = listener.knows("there is none", is_silent);
+    let _other = End::start(system, &hosts[2], &talks);
+    let is_another = |later: &Known| is_heard(later) && later["restarts"] > known["restarts"];
+    let known = listener.knows("the other one", is_another);
+    assert_ne!(known["changed"] & RESTARTED, 0, "{transport}");
+    let (heard, _) = listener.end();
+    assert!(heard["talker"] > 0 && heard["received"] == heard["ok"], "{transport}: {heard:?}");
+}
+
+#[test]
+fn a_listener_is_told_what_becomes_of_its_talker_on_every_transport() {
+    let system = &program();
+    std::thread::scope(|scope| {
+        for transport in [0, 1, 2] {
+            scope.spawn(move || watch(system, transport));
+        }
+    });
 }

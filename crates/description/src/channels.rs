@@ -311,6 +311,7 @@ fn channel(
         listeners: listeners.unwrap_or_default(),
         paths,
         fixed_delay: delay.unwrap_or(class.fixed_delay()),
+        deadline: deadline(fields, attributes.interval.map(|interval| interval.value)),
         reserve: raw.reserve.as_ref().is_none_or(|r| r.value),
         vlan: vlan.unwrap_or(VLAN_DEFAULT) as u16,
         pcp: pcp.unwrap_or(i64::from(class.default_pcp())) as u8,
@@ -319,6 +320,22 @@ fn channel(
         origin: at_name,
     };
     (channel, known)
+}
+
+/// How long listeners put up with silence. Messages that keep the rate are an interval apart.
+fn deadline(fields: &mut Fields<'_, raw::Channel>, interval: Option<Span>) -> Option<Span> {
+    let given = &fields.entry.raw.deadline_us;
+    let range = Span::from_us(1)..=limits::DURATION;
+    let deadline = fields.time(codes::OUT_OF_RANGE, ("deadline_us", given), US, range)?;
+    let interval = interval?;
+    if deadline >= interval {
+        return Some(deadline);
+    }
+    let text = format!("`deadline_us` is {deadline}, and messages are {interval} apart");
+    let help = "give more than the interval, and what messages are delayed by";
+    let at = given.as_ref()?.at;
+    fields.error(codes::OUT_OF_RANGE, &text, at, "this number", help);
+    None
 }
 
 /// What the choice of a class needs, and what it decides.

@@ -668,6 +668,10 @@ pub(super) struct Channel {
     /// default: A 2000, B 50000, scheduled 100.
     #[schemars(range(min = 1, max = DELAY_NS / 1_000))]
     pub(super) fixed_delay_us: Option<At<i64>>,
+    /// The longest time between two messages at a listener, in microseconds, before it counts as
+    /// a deadline missed; none by default.
+    #[schemars(range(min = 1, max = MONTH_NS / 1_000))]
+    pub(super) deadline_us: Option<At<i64>>,
     /// Whether it is reserved for when the run is protected; true by default.
     pub(super) reserve: Option<At<bool>>,
     /// VLAN identifier; 2 by default.

@@ -11,6 +11,7 @@ use crate::result::{
     ChannelResult, Ended, ListenerResult, NetworkResult, RelativeBasis, RunResult, WakeupErrors,
     WakeupOffset,
 };
+use crate::silence;
 use crate::stations;
 use crate::statistics::Statistics;
 use crate::tcp;
@@ -108,7 +109,10 @@ fn channel(
     let listeners: Vec<_> = (joined.listeners.iter().zip(bounds))
         .map(|(listener, bound_ns)| {
             let between = apart.between(described.talker, listener.end.node);
-            one_listener(system, listener, bound_ns, (network_time, between))
+            ListenerResult {
+                silence: silence::of_listener(log, listener, described.deadline),
+                ..one_listener(system, listener, bound_ns, (network_time, between))
+            }
         })
         .collect();
     let sum = |of: fn(&ListenerResult) -> Option<u64>| {
@@ -122,6 +126,10 @@ fn channel(
     }
     if let Some(caught_up @ 1..) = joined.caught_up(described) {
         reason += &format!("; {caught_up} caught up after one that was late");
+    }
+    for listener in &listeners {
+        let silence = listener.silence.as_ref();
+        reason += &silence.and_then(|it| silence::said(&listener.host, it)).unwrap_or_default();
     }
     ChannelResult {
         name: described.name.clone(),
@@ -183,6 +191,7 @@ fn one_listener(
         }),
         wakeup_offset: wakeup_offset(listener, network_time, between),
         bound_ns,
+        silence: None,
     }
 }
 

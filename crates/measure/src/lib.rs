@@ -27,6 +27,7 @@ pub mod records;
 mod reservations;
 mod result;
 pub mod segments;
+mod silence;
 pub mod simulation;
 mod stations;
 mod statistics;
@@ -41,7 +42,8 @@ pub use parts::{ClockDifference, NotOneRun, merge};
 pub use reservations::{ListenerReservationResult, ReservationResult, ReservationsResult};
 pub use result::{
     ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, PartResult,
-    RelativeBasis, Results, RunResult, VERSION, Verdict, WakeupErrors, WakeupOffset, schema,
+    RelativeBasis, Results, RunResult, Silence, VERSION, Verdict, WakeupErrors, WakeupOffset,
+    schema,
 };
 pub use stations::{StationResult, StationsResult};
 pub use statistics::{Signed, Statistics};

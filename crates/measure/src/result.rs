@@ -279,6 +279,24 @@ pub struct ListenerResult {
     pub wakeup_offset: Option<WakeupOffset>,
     /// The plan's worst case; null without a reservation.
     pub bound_ns: Option<i64>,
+    /// For how long it had no message; null where the channel has no `deadline_us`, or not all that
+    /// it did is known.
+    #[serde(default)]
+    pub silence: Option<Silence>,
+}
+
+/// The times between a listener's messages, by its clock and their arrivals: from the run's start
+/// to the first one, and from the last one to the end of the run's duration, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Silence {
+    /// The longest that the description allows.
+    pub deadline_ns: i64,
+    /// How many of them were longer.
+    pub missed: u64,
+    /// The longest.
+    pub longest_ns: i64,
+    /// When that began.
+    pub longest_from_ns: i64,
 }
 
 /// Errors of timed wake-ups; null where an end never slept until a message's target.

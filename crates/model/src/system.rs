@@ -498,6 +498,8 @@ pub struct Channel {
     pub paths: PathRequest,
     /// Capture to wake-up of `write_wait` and `read_wait`.
     pub fixed_delay: Span,
+    /// The longest time between two messages that a listener puts up with, if it says so.
+    pub deadline: Option<Span>,
     /// Whether a reservation is made for it when the run asks for protection; without one its
     /// frames travel in the best-effort queue.
     pub reserve: bool,

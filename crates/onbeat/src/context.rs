@@ -24,6 +24,7 @@ use onbeat_runtime::channel_io::{
     Window,
 };
 use onbeat_runtime::integrity::StreamKeys;
+use onbeat_runtime::liveness::Liveness;
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -231,9 +232,72 @@ impl Context {
         }
     }
 
-    /// Waits until one of the ends has something to read, and returns its position; `None` when
-    /// none has in time. Of several that have, the first.
+    /// Waits until one of the ends has something to read, or has missed its deadline, and returns
+    /// its position; `None` when none has in time. Of several that have, the first; a deadline that
+    /// was missed before the call comes first, and each is told once.
     pub fn select(
+        &self,
+        ends: &[&Listener],
+        patience: Timeout,
+    ) -> Result<Option<usize>, ChannelError> {
+        loop {
+            let Some(missed) = ends.iter().filter_map(|end| end.missed_from()).min() else {
+                return self.select_readable(ends, patience);
+            };
+            let now = self.now()?.local;
+            if missed <= now
+                && let Some(at) = self.first_that_missed(ends, now)?
+            {
+                return Ok(Some(at));
+            }
+            // One that missed its deadline, as far as it has looked, has something to read.
+            let until = match patience {
+                Timeout::Endless => Timeout::Until(missed),
+                Timeout::Until(until) => Timeout::Until(until.min(missed)),
+                Timeout::None => Timeout::None,
+            };
+            let found = self.select_readable(ends, until)?;
+            if found.is_some() || until == patience {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The first of the ends whose deadline is over at `now` without anything to read.
+    fn first_that_missed(
+        &self,
+        ends: &[&Listener],
+        now: SyncedTime,
+    ) -> Result<Option<usize>, ChannelError> {
+        for (at, end) in ends.iter().enumerate() {
+            let is_over = end.missed_from().is_some_and(|missed| missed <= now);
+            if is_over
+                && self.select_readable(&[end], Timeout::None)?.is_none()
+                && end.nothing_until(now)
+            {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is known of an end's talker, and what of it has changed since the last call. A message
+    /// counts once it is read. Not for a thread with deadlines: it may look for one that waits.
+    pub fn liveness(&self, end: &mut Listener) -> Result<Liveness, ChannelError> {
+        let now = self.now()?.local;
+        if end.missed_from().is_some_and(|missed| missed <= now) {
+            match self.select_readable(&[end], Timeout::None) {
+                // After the end nothing comes any more.
+                Ok(None) | Err(ChannelError::Stopped) => drop(end.nothing_until(now)),
+                Ok(Some(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(end.take_liveness())
+    }
+
+    /// [`Context::select`] without regard to deadlines.
+    fn select_readable(
         &self,
         ends: &[&Listener],
         patience: Timeout,

@@ -87,5 +87,6 @@ pub use onbeat_model::time::{Span, SyncedTime};
 pub use onbeat_model::units::{MacAddress, Octets, StreamId};
 pub use onbeat_runtime::channel::{ListenerEndpoint, MessageInfo, TalkerEndpoint, Waited, Written};
 pub use onbeat_runtime::channel_io::{ChannelError, Instant, Timeout};
+pub use onbeat_runtime::liveness::{Liveness, condition};
 pub use onbeat_runtime::meeting::rendezvous;
 pub use onbeat_runtime::talker::ChannelParameters;

@@ -7,6 +7,7 @@
 use crate::channel_io::{ChannelError, ChannelIo, Grant, Instant, Log, Reason, Received, Timeout};
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
+use crate::liveness::{Liveness, TalkerWatch};
 use crate::meeting::Meeting;
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
@@ -307,6 +308,7 @@ pub struct ListenerEndpoint<P, L> {
     went_on: Cell<Option<Instant>>,
     /// Whether the program waits with the end's descriptor.
     watched: Cell<bool>,
+    watch: Cell<TalkerWatch>,
 }
 
 impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
@@ -314,7 +316,40 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
     pub fn new(listener: Listener, io: P, log: L) -> Self {
         let (went_on, watched) = (Cell::new(None), Cell::new(false));
         let (frame, expectation, last) = ([0; MAX_FRAME], None, None);
-        Self { listener, io, log, frame, expectation, last, went_on, watched }
+        let watch = Cell::new(TalkerWatch::new(None, SyncedTime::ZERO));
+        Self { listener, io, log, frame, expectation, last, went_on, watched, watch }
+    }
+
+    /// From now on no more than `deadline`, if there is one, is to pass between two messages:
+    /// counted from now until the next one, before the run's start from that.
+    pub fn set_deadline(&mut self, deadline: Option<Span>) -> Result<(), ChannelError> {
+        let since = match self.io.now() {
+            Ok(now) => now.local,
+            Err(ChannelError::NotStarted) => SyncedTime::ZERO,
+            Err(fault) => return Err(fault),
+        };
+        self.watch.get_mut().set_deadline(deadline, since);
+        Ok(())
+    }
+
+    /// When the deadline is missed if no message comes before; `None` where there is none or that
+    /// is noted already.
+    #[inline]
+    pub fn missed_from(&self) -> Option<SyncedTime> {
+        self.watch.get().missed_from()
+    }
+
+    /// At `now` no message waits here. Whether the deadline is missed since then.
+    pub fn nothing_until(&self, now: SyncedTime) -> bool {
+        let mut watch = self.watch.get();
+        let is_missed = watch.nothing_until(now);
+        self.watch.set(watch);
+        is_missed
+    }
+
+    /// What is known of the talker by what was read, and what has changed since the last call.
+    pub fn take_liveness(&mut self) -> Liveness {
+        self.watch.get_mut().take(self.io.uncertain())
     }
 
     /// A select that found nothing here when it began has ended at `at`: for what came until then
@@ -442,6 +477,9 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
     #[cold]
     fn reject(&mut self, reason: Reason) {
         self.log.reject(reason, 1);
+        if reason == Reason::Talker {
+            self.watch.get_mut().rejected_talker();
+        }
         if let Some(from) = self.listener.other_talker().filter(|_| reason == Reason::Talker) {
             self.log.other_talker(from);
         }
@@ -514,6 +552,10 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
             record.flags |= if waited { flag::WAITED } else { 0 };
             self.log.push(&record);
             let Ok(accepted) = outcome else { continue };
+            let came = received.arrived.min(ready.local);
+            let is_uncertain = accepted.flags & flag::UNCERTAIN != 0;
+            let by_then = received.waited && !received.stamped;
+            self.watch.get_mut().came(came, by_then, accepted.instance, is_uncertain);
             // When a message came that had waited is not known well enough.
             if let Some(expectation) = self.expectation.as_mut().filter(|_| !received.waited) {
                 expectation.came(received.arrived);
@@ -641,7 +683,7 @@ mod tests {
             let arrived = SyncedTime::from_ns(at);
             let ready = Instant { local: arrived, network: None };
             let (length, framing) = (frame.len(), Framing::Ethernet);
-            Ok(Some(Received { length, framing, arrived, ready, waited }))
+            Ok(Some(Received { length, framing, arrived, stamped: true, ready, waited }))
         }
     }
     #[derive(Clone, Default)]

@@ -159,6 +159,8 @@ pub struct Received {
     pub framing: Framing,
     /// When its last octet was at the host's port.
     pub arrived: SyncedTime,
+    /// Whether that is known: it is now otherwise.
+    pub stamped: bool,
     /// When it was there for the program to read: now, for a program that was waiting in this call.
     pub ready: Instant,
     /// It was there before the program made this call.

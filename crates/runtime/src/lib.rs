@@ -18,6 +18,7 @@ pub mod gptp;
 pub mod integrity;
 pub mod launch;
 pub mod listener;
+pub mod liveness;
 pub mod meeting;
 pub mod mmrp;
 pub mod mrp;

@@ -74,7 +74,7 @@ impl ChannelIo for SideIo {
         let arrived = SyncedTime::from_ns(at);
         let ready = Instant { local: arrived, network: None };
         let (length, framing) = (frame.len(), Framing::Ethernet);
-        Ok(Some(Received { length, framing, arrived, ready, waited }))
+        Ok(Some(Received { length, framing, arrived, stamped: true, ready, waited }))
     }
 }
 

@@ -23,6 +23,19 @@ class Info(ctypes.Structure):
     )
 
 
+class Known(ctypes.Structure):
+    """``struct onbeat_liveness``."""
+
+    _fields_ = (
+        ("state", ctypes.c_uint32),
+        ("changed", ctypes.c_uint32),
+        ("deadline_missed", ctypes.c_uint64),
+        ("restarts", ctypes.c_uint64),
+        ("second_talker", ctypes.c_uint64),
+        ("last_arrival_ns", ctypes.c_int64),
+    )
+
+
 class View(ctypes.Structure):
     """``Py_buffer``: the memory of an object that lends it."""
 
@@ -68,6 +81,8 @@ _FUNCTIONS = {
     "onbeat_read_latest": [_POINTER, _POINTER, _INFO],
     "onbeat_read_wait": [_POINTER, _POINTER, _INFO],
     "onbeat_read_timeout": [_POINTER, _POINTER, ctypes.c_int64, _INFO],
+    "onbeat_listener_deadline": [_POINTER, ctypes.c_int64],
+    "onbeat_listener_liveness": [_POINTER, ctypes.c_size_t, ctypes.POINTER(Known)],
     "onbeat_listener_descriptor": [_POINTER, ctypes.POINTER(ctypes.c_int)],
     "onbeat_select": [_POINTER, _OUT, ctypes.c_size_t, ctypes.c_int64, _SIZE],
     "onbeat_now": [_POINTER, _TIME],

@@ -35,6 +35,11 @@ _REFUSED = -3
 _LATE = 1
 _UNCERTAIN = 4
 _REPEATED = 64
+_MATCHED = 1
+_DEADLINE_MISSED = 2
+_OUT_OF_SYNC = 4
+_RESTARTED = 8
+_NEVER = -(2**63)
 
 
 class ChannelError(Exception):
@@ -52,6 +57,30 @@ class Stopped(Exception):  # noqa: N818 - it is no error
 
 class LinkDown(Exception):  # noqa: N818 - it is no error
     """The interface is down or not there now: the message was not sent; later ones may be."""
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """What a listener knows of its talker, by the messages that were read."""
+
+    matched: bool
+    """A message of the talker has come."""
+    silent: bool
+    """None has come for longer than the deadline."""
+    out_of_sync: bool
+    """The talker's clock, by its last message, or this host's is not known to be synchronised."""
+    restarted: bool
+    """Since the last call: the talker was started again, or another one has taken its place."""
+    changed: bool
+    """Since the last call anything of this began or ended."""
+    deadline_missed: int
+    """How often no message came for longer than the deadline."""
+    restarts: int
+    """How often the talker was started again or replaced."""
+    second_talker: int
+    """Messages of a second talker, all rejected."""
+    last_arrival_ns: int | None
+    """When the last message came; ``None`` before the first."""
 
 
 @dataclass(frozen=True)
@@ -341,6 +370,36 @@ class Listener(_End):
     def read_wait_into(self, buffer: Any) -> Metadata | None:  # noqa: ANN401 - any buffer
         """Wait for a message, as :meth:`read_wait`, and have it written into a buffer."""
         return self._read_into("onbeat_read_wait", buffer)
+
+    def deadline(self, deadline_ns: int) -> None:
+        """Set the longest time between two messages, 0 for any.
+
+        :meth:`Run.select` gives the listener once when it is missed, without a message to read.
+        """
+        with self._busy:
+            self._open()
+            self._run._call("onbeat_listener_deadline", self._handle, deadline_ns)
+
+    def liveness(self) -> Liveness:
+        """Tell what is known of the talker, and what has changed since the last call."""
+        with self._busy:
+            self._open()
+            known = _library.Known()
+            out = ctypes.byref(known)
+            size = ctypes.sizeof(known)
+            self._run._call("onbeat_listener_liveness", self._handle, size, out)
+        last = known.last_arrival_ns
+        return Liveness(
+            matched=bool(known.state & _MATCHED),
+            silent=bool(known.state & _DEADLINE_MISSED),
+            out_of_sync=bool(known.state & _OUT_OF_SYNC),
+            restarted=bool(known.changed & _RESTARTED),
+            changed=known.changed != 0,
+            deadline_missed=known.deadline_missed,
+            restarts=known.restarts,
+            second_talker=known.second_talker,
+            last_arrival_ns=None if last == _NEVER else last,
+        )
 
     def fileno(self) -> int:
         """Give a descriptor that is readable when there may be a message, for event loops.

@@ -85,6 +85,7 @@ impl Net {
             talker: self.id(from),
             listeners: to.iter().map(|name| self.id(name)).collect(),
             fixed_delay: Class::A.fixed_delay(),
+            deadline: None,
             reserve: true,
             vlan: 2,
             pcp: 3,

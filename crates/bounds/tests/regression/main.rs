@@ -113,6 +113,7 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         talker: a,
         listeners: vec![b],
         fixed_delay: Span::from_ms(1),
+        deadline: None,
         reserve: false,
         vlan: 2,
         pcp: 0,

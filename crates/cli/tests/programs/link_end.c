@@ -1,12 +1,14 @@
 /* One end of a channel `c` on an interface that goes and comes:
  *   link_end talk write|try|at|wait [TRANSPORT [SIZE]]
- *   link_end listen read|timeout|poll|select|epoll [TRANSPORT [SIZE]]
+ *   link_end listen read|timeout|poll|select|epoll|watch [TRANSPORT [SIZE]]
  * A talker writes a message every 5 ms, paced by the channel's rate (`write`, `wait`), by its own
  * sleeps (`try`), or by the instants that it names (`at`). A listener waits for messages as the
- * word says, `poll` every 5 ms. Either prints a line when a call tells something else than the
- * call before, and continues whatever it is told until its standard input ends. Then a listener
- * takes what is there yet, and both print one line with what happened: calls by what they told,
- * their own counts, and the microseconds of CPU time that the process took.
+ * word says, `poll` every 5 ms; `watch` prints what it knows of its talker whenever that changes,
+ * with a deadline of 300 ms, and nothing else before its end. All others print a line when a call
+ * tells something else than the call before. All continue whatever they are told until their
+ * standard input ends. Then a listener takes what is there yet, and they print one line with what
+ * happened: calls by what they told, their own counts, and the microseconds of CPU time that the
+ * process took.
  * SPDX-License-Identifier: Apache-2.0 OR MIT */
 #define _GNU_SOURCE
 #include "common.h"
@@ -27,6 +29,7 @@ static const char *const NAMES[KINDS] = {"ok", "empty", "timed_out", "link_down"
 static long told[KINDS];
 static int last = -1;
 static long in_a_row;
+static int watches;
 
 static int64_t cpu_us(void)
 {
@@ -46,6 +49,8 @@ static void note(onbeat_status status)
 						: OTHER;
 
 	told[kind]++;
+	if (watches)
+		return;
 	in_a_row = kind == EMPTY ? in_a_row + 1 : 0;
 	/* That there is nothing yet is no news of one that looks often. */
 	if (kind != last && (kind != EMPTY || in_a_row > 40)) {
@@ -118,6 +123,29 @@ static onbeat_status receive(onbeat *context, onbeat_listener *listener, const c
 	return onbeat_try_read(listener, octets, NULL);
 }
 
+static void watch(onbeat *context, onbeat_listener *listener, char *octets)
+{
+	const onbeat_listener *listeners[] = {listener};
+	onbeat_liveness known;
+	onbeat_status status;
+	size_t index;
+
+	/* A select that is told of the talker has nothing to read. */
+	status = onbeat_select(context, listeners, 1, 5000 * NS_IN_MS, &index);
+	EXPECT(status == ONBEAT_OK || status == ONBEAT_TIMED_OUT);
+	do {
+		status = onbeat_try_read(listener, octets, NULL);
+		note(status);
+	} while (status == ONBEAT_OK);
+	must(onbeat_listener_liveness(listener, sizeof(known), &known));
+	if (known.changed & ~(uint32_t)ONBEAT_OUT_OF_SYNC) {
+		printf("live changed %u state %u missed %" PRIu64 " restarts %" PRIu64
+		       " second %" PRIu64 "\n", known.changed, known.state,
+		       known.deadline_missed, known.restarts, known.second_talker);
+		fflush(stdout);
+	}
+}
+
 static void hear(onbeat *context, const char *how, char *octets, onbeat_listener *listener)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -129,7 +157,12 @@ static void hear(onbeat *context, const char *how, char *octets, onbeat_listener
 		must(onbeat_listener_descriptor(listener, &descriptor));
 		EXPECT(epoll_ctl(events, EPOLL_CTL_ADD, descriptor, &event) == 0);
 	}
-	if (strcmp(how, "read") == 0) {
+	if (strcmp(how, "watch") == 0) {
+		watches = 1;
+		must(onbeat_listener_deadline(listener, 300 * NS_IN_MS));
+		while (!is_over())
+			watch(context, listener, octets);
+	} else if (strcmp(how, "read") == 0) {
 		int64_t now_ns;
 
 		/* Each waits for ever, but for the limit. */

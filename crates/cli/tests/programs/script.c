@@ -158,6 +158,32 @@ static onbeat_status do_select(const char *what)
 	return status;
 }
 
+static onbeat_status do_deadline(const char *what)
+{
+	onbeat_listener *listener = listeners[number()];
+
+	return said(what, onbeat_listener_deadline(listener, number() * 1000));
+}
+
+static onbeat_status do_liveness(const char *what)
+{
+	onbeat_liveness l;
+
+	must(onbeat_listener_liveness(listeners[number()], sizeof(l), &l));
+	fprintf(out, "%s state=%u changed=%u missed=%" PRIu64 " restarts=%" PRIu64 " second=%"
+		PRIu64 " last=%d\n", what, l.state, l.changed, l.deadline_missed, l.restarts,
+		l.second_talker, l.last_arrival_ns != INT64_MIN);
+	fflush(out);
+	return ONBEAT_OK;
+}
+
+static onbeat_status do_close_talker(const char *what)
+{
+	(void)what;
+	onbeat_talker_close(talkers[--talker_count]);
+	return ONBEAT_OK;
+}
+
 static onbeat_status do_counters(const char *what)
 {
 	onbeat_counters c;
@@ -237,7 +263,8 @@ static const struct command {
 	{ "rdv", do_rendezvous }, { "lim", do_limit },	 { "sel", do_select },
 	{ "ctr", do_counters },   { "close", do_close }, { "pause", do_pause },
 	{ "note", do_note },	   { "times", do_times }, { "exit", do_exit },
-	{ "loop", do_loop },
+	{ "loop", do_loop },	   { "dl", do_deadline }, { "live", do_liveness },
+	{ "xT", do_close_talker },
 };
 
 static onbeat_status perform(void)

@@ -201,6 +201,10 @@ impl Draft<'_> {
     fn channel_options(&mut self, channel: &mut Table, interval: i64) {
         self.maybe(channel, "Channel.burst_messages", |dice| dice.one(&[1, 1, 2, 5]));
         self.maybe(channel, "Channel.fixed_delay_us", |dice| dice.magnitude(100, 60_000));
+        self.maybe(channel, "Channel.deadline_us", |dice| {
+            let least = (interval + 999) / 1_000;
+            least.saturating_mul(dice.between(1, 4)).min(2_592_000_000_000)
+        });
         self.maybe(channel, "Channel.vlan", |dice| dice.one(&[2, 2, 3]));
         self.maybe(channel, "Channel.pcp", |dice| dice.between(0, 7));
         self.maybe(channel, "Channel.phase_ns", |dice| {

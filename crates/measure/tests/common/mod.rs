@@ -76,6 +76,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         talker: NodeId(talker),
         listeners: listeners.iter().copied().map(NodeId).collect(),
         fixed_delay: Span::from_ms(2),
+        deadline: None,
         reserve: true,
         vlan: 2,
         pcp: 3,

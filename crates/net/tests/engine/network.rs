@@ -131,6 +131,7 @@ impl Network {
             talker,
             listeners: listeners.to_vec(),
             fixed_delay: Span::from_ms(2),
+            deadline: None,
             reserve: class.is_some(),
             vlan: 2,
             pcp: 3,

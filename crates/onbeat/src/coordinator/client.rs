@@ -231,6 +231,7 @@ impl RunContext {
             listener = listener.guarded(guard);
         }
         let mut end = ListenerEndpoint::new(listener, Limited::new(opened.io), opened.recorder);
+        end.set_deadline(opened.deadline)?;
         if opened.follows_schedule {
             follow_schedule(&mut end);
         }
@@ -243,7 +244,9 @@ impl RunContext {
             let control = control.as_mut().ok_or(ChannelError::UnknownThread)?;
             let request = Request::Open { role, size, name };
             let (body, descriptors) = control.ask_for_descriptors(&request)?;
-            let Body::Opened { end, start, last, capacity, parameters, attachment } = body else {
+            let Body::Opened { end, start, last, deadline, capacity, parameters, attachment } =
+                body
+            else {
                 return Err(SetupError::ProtocolViolation);
             };
             let mut descriptors = descriptors.into_iter();
@@ -283,6 +286,7 @@ impl RunContext {
                 parameters,
                 start,
                 last,
+                deadline,
                 instance,
                 io,
                 recorder,
@@ -575,6 +579,8 @@ struct Opened {
     start: u32,
     /// When it last captured a message before.
     last: Option<SyncedTime>,
+    /// Of a listener.
+    deadline: Option<Span>,
     instance: u8,
     io: EndpointIo,
     recorder: Recorder,
@@ -664,7 +670,7 @@ impl CoordinatorIo {
             false => self.shared.now()?,
         };
         let framing = Framing::Ethernet;
-        Ok(Some(Received { length, framing, arrived, ready, waited }))
+        Ok(Some(Received { length, framing, arrived, stamped: true, ready, waited }))
     }
 }
 
@@ -790,7 +796,7 @@ impl ChannelIo for CoordinatorIo {
             };
             let waited = ready.network != control.now.network;
             let framing = Framing::Ethernet;
-            Ok(Some(Received { length, framing, arrived, ready, waited }))
+            Ok(Some(Received { length, framing, arrived, stamped: true, ready, waited }))
         })
     }
 }

@@ -365,7 +365,8 @@ impl InterfaceIo {
         let waited = there || came.order() < asked.order();
         let ready = if waited { came } else { now };
         let Arrival { length, framing, .. } = arrival;
-        Ok(Received { length, framing, arrived: came.local, ready, waited })
+        let stamped = plausible.is_some();
+        Ok(Received { length, framing, arrived: came.local, stamped, ready, waited })
     }
 }
 

@@ -2,8 +2,8 @@
 //! low priority waits for what the kernel says of interfaces, and attaches the sockets of the
 //! channel ends again. The sockets stay the same, and so do their descriptors.
 //!
-//! It is the kernel's word that an interface is another one: a number comes back where somebody asks
-//! for it, or where the interface was in another namespace meanwhile.
+//! That an interface has gone is the kernel's word: its number comes back where somebody asks for
+//! it, or where it was in another namespace meanwhile.
 //!
 //! ```text
 //! kernel ── rtnetlink ── LinkMonitor ─┬─ attaches ──── socket of an end
@@ -327,8 +327,8 @@ fn run(name: &str, watched: &Mutex<Watched>, notices: &OwnedFd, stopped: &OwnedF
     }
 }
 
-/// Takes what the kernel says: the numbers of the interfaces that have gone, `None` if there was too
-/// much to keep. How everything else is now is asked for.
+/// Takes what the kernel says: the numbers of the interfaces that have gone, `None` if there was
+/// too much to keep. How everything else is now is asked for.
 fn hear(notices: &OwnedFd) -> Result<Option<Vec<u32>>, Errno> {
     let mut octets = [0_u8; 8 << 10];
     let mut gone = Some(Vec::new());

@@ -143,6 +143,7 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         talker: NodeId(talker as u32),
         listeners: vec![NodeId(listener as u32)],
         fixed_delay: Span::from_ms(2),
+        deadline: None,
         reserve: false,
         vlan: 2,
         pcp: 0,
