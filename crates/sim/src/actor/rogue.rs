@@ -79,8 +79,9 @@ impl Rogue<'_> {
         if at == ProtocolState::Door {
             return Some(());
         }
-        let (_, mut with) = self.ask(&hello(VERSION))?;
-        self.socket = with.pop()?;
+        let (_, with) = self.ask(&hello(VERSION))?;
+        // Its socket; in virtual time, memory comes behind it.
+        self.socket = with.into_iter().next()?;
         if at == ProtocolState::Greeted {
             return Some(());
         }
@@ -109,10 +110,10 @@ impl Rogue<'_> {
             packet.extend(u32::to_le_bytes(size));
             packet.extend(channel.bytes());
             let Some((answer, with)) = self.ask(&packet) else { return };
-            // The end, its starts, its last capture, its capacity; then the channel.
-            if answer.first() == Some(&3) && answer.len() > 41 {
+            // The end, its starts, its last capture, its deadline, its capacity; then the channel.
+            if answer.first() == Some(&3) && answer.len() > 49 {
                 let end = u32::from_le_bytes([answer[1], answer[2], answer[3], answer[4]]);
-                let addresses = answer[21..41].to_vec();
+                let addresses = answer[29..49].to_vec();
                 let (memory, size) = (with.into_iter().next(), size as usize);
                 self.ends.push(Opened { end, talker, size, memory, addresses });
             }
