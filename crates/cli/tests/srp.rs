@@ -119,13 +119,16 @@ fn serve_on(host: &OwnedFd, interface: &str, more: &[&str]) -> Process {
 
 /// A bridge of two hosts, and the services of both.
 struct Network {
-    bridge: OwnedFd,
+    /// Its namespace is there as long as this.
+    _bridge: OwnedFd,
     hosts: Vec<OwnedFd>,
     role: Process,
     services: Vec<Process>,
+    /// Of the second port, from before anything speaks.
+    capture: Option<Capture>,
 }
 
-fn network(rate: &str) -> Option<Network> {
+fn network(rate: &str, captures: bool) -> Option<Network> {
     let (bridge, hosts) = match bridged(2) {
         Ok(network) => network,
         Err(why) => {
@@ -133,10 +136,11 @@ fn network(rate: &str) -> Option<Network> {
             return None;
         }
     };
+    let capture = captures.then(|| Capture::start(&bridge, "p1"));
     let arguments = ["srp", "bridge", "p0", "p1", "--json", "--rate", rate];
     let role = Process::onbeat(&bridge, &arguments);
     let services = hosts.iter().map(|host| serve(host, &["--rate", rate])).collect();
-    Some(Network { bridge, hosts, role, services })
+    Some(Network { _bridge: bridge, hosts, role, services, capture })
 }
 
 /// The bridge's lines about what a port reserves: interface, class and rate.
@@ -158,9 +162,8 @@ const SMALL_BPS: u64 = 89 * 8 * 8_000;
 
 #[test]
 fn two_programs_reserve_through_a_bridge_and_the_talker_stops_when_the_listener_is_killed() {
-    let Some(network) = network("100Mb/s") else { return };
-    let Network { bridge, hosts, role, services } = network;
-    let capture = Capture::start(&bridge, "p1");
+    let Some(network) = network("100Mb/s", true) else { return };
+    let Network { hosts, role, services, capture, .. } = network;
     let system = program();
     let mut talker = end(&system, &hosts[0], "talk eth0 0x0200000000010001 8 0 60000 2000");
     assert!(talker.line("opened").starts_with("opened 0 state "));
@@ -188,7 +191,7 @@ fn two_programs_reserve_through_a_bridge_and_the_talker_stops_when_the_listener_
     let lines = role.end();
     let once = |rate| ("p1".to_owned(), "A".to_owned(), rate);
     assert_eq!(reserved(&lines), [once(SMALL_BPS), once(0)]);
-    capture.check();
+    capture.expect("it was asked for").check();
 }
 
 #[test]
@@ -293,7 +296,7 @@ fn a_service_that_comes_back_reserves_again() {
 /// `nf_use_srp` in both.
 #[test]
 fn the_papers_programs_reserve_on_interfaces_unchanged() {
-    let Some(network) = network("1Gb/s") else { return };
+    let Some(network) = network("1Gb/s", false) else { return };
     let Network { hosts, role, services, .. } = network;
     let flags = ["-DSRP", "-DLOOPS=20"];
     let system = crate::compat::system("", "first_talker.c", "first_listener.c", &flags);
