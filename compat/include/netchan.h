@@ -133,6 +133,7 @@ struct channel {
 	bool stopping;
 	uint64_t interval_ns;
 	uint64_t next_tx_ns;      /* when the next message is due */
+	bool second;              /* the next message is the second one */
 	char name[32];
 	struct cb_priv *cbp;
 	struct nc_end *end;

@@ -141,17 +141,24 @@ void *chan_get_payload(struct channel *ch)
 	return ch ? ch->payload : NULL;
 }
 
-/* By how much a message may come before it is due. */
 static uint64_t tolerance(const struct channel *ch)
 {
 	uint64_t eighth = ch->interval_ns / 8;
 	return eighth < (uint64_t)TOLERANCE_MAX_NS ? eighth : (uint64_t)TOLERANCE_MAX_NS;
 }
 
-/* Classes A and B keep the phase of their first message. */
+/* Classes A and B keep the phase of their first messages. */
 static bool keeps_phase(const struct channel *ch)
 {
 	return ch->sc == SC_CLASS_A || ch->sc == SC_CLASS_B;
+}
+
+/* By how much a message may come before it is due: the second one sets the phase, if it comes up
+ * to half an interval before that. */
+static uint64_t early(const struct channel *ch)
+{
+	bool sets = keeps_phase(ch) && __atomic_load_n(&ch->second, __ATOMIC_RELAXED);
+	return sets ? ch->interval_ns / 2 : tolerance(ch);
 }
 
 /* When the message after one at `at` is due, as onbeat's own account of the rate has it. */
@@ -160,6 +167,8 @@ static uint64_t due_after(const struct channel *ch, uint64_t at)
 	uint64_t interval = ch->interval_ns, due = ch->next_tx_ns ? ch->next_tx_ns : at;
 	if (!keeps_phase(ch))
 		return (at > due ? at : due) + interval;
+	if (ch->second && at < due)
+		due = at;
 	uint64_t last = due + interval + tolerance(ch);
 	uint64_t missed = at > last && interval ? (at - last + interval - 1) / interval : 0;
 	return due + interval * (1 + missed);
@@ -168,7 +177,9 @@ static uint64_t due_after(const struct channel *ch, uint64_t at)
 static void note_sent(struct channel *ch, int64_t capture)
 {
 	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
-	__atomic_store_n(&ch->next_tx_ns, due_after(ch, (uint64_t)capture), __ATOMIC_RELAXED);
+	uint64_t next = due_after(ch, (uint64_t)capture);
+	__atomic_store_n(&ch->second, !ch->next_tx_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&ch->next_tx_ns, next, __ATOMIC_RELAXED);
 }
 
 static void sent(struct channel *ch, int64_t capture)
@@ -195,8 +206,8 @@ static onbeat_status sleep_until(struct channel *ch, struct nc_end *end, int64_t
 /* From when on the rate allows a message. */
 static uint64_t slot(const struct channel *ch)
 {
-	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED), early = tolerance(ch);
-	return next > early ? next - early : 0;
+	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED), before = early(ch);
+	return next > before ? next - before : 0;
 }
 
 /* When a message will be captured that is written at `at`. */

@@ -15,9 +15,10 @@ use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::limits;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Launch, Plan, PortWindow, StreamPlan};
 use onbeat_model::port::{GateControl, GateEntry, QUEUES, Selection};
+use onbeat_model::rate::rate_tolerance;
 use onbeat_model::stream::Stream;
 use onbeat_model::system::{
-    Channel, ChannelId, Class, Host, NodeId, NodeKind, Port, PortId, System, rate_tolerance,
+    Channel, ChannelId, Class, Host, NodeId, NodeKind, Port, PortId, System,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};

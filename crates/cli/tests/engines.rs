@@ -135,6 +135,11 @@ const STALLS: &str = "T c L back start sl 100000 w 0 sl 200000 w 0 sl 300000 w 0
     sl 470000 w 0 sl 500000 w 0 sl 600000 w 0 sl 1030000 loop 5 w 0 end ctr";
 /// When its messages are captured, in milliseconds: in phase again after each.
 const IN_PHASE: [i64; 11] = [100, 200, 300, 470, 500, 600, 1030, 1100, 1200, 1300, 1400];
+// The first one is late, by 40 ms; and after another start, by 30.
+const LATE_FIRST: &str = "T c L back start sl 140000 w 0 sl 200000 w 0 sl 300000 w 0 sl 400000 w 0
+    xT T c sl 970000 w 0 sl 1040000 w 0 sl 1140000 w 0 sl 1240000 w 0";
+/// None of them is held.
+const AS_WRITTEN: [i64; 8] = [140, 200, 300, 400, 970, 1040, 1140, 1240];
 
 /// How many messages came sooner than 100 ms after one that came late, but for the rate's
 /// tolerance: in real time whatever a program wakes late by does that, too.
@@ -150,7 +155,18 @@ fn sooner_than_the_rate(captures: &[i64]) -> i64 {
 
 #[test]
 fn a_talker_that_stalls_is_back_in_phase_within_two_periods_in_every_engine() {
-    let system = system(&slow_channels(&scripts(STALLS, "T back L c start loop 11 r 0 end ctr")));
+    are_captured(STALLS, &IN_PHASE, 4);
+}
+
+#[test]
+fn a_first_message_that_is_late_holds_none_after_it_in_every_engine() {
+    are_captured(LATE_FIRST, &AS_WRITTEN, 0);
+}
+
+/// Two of the messages of such a talker catch up, and so many are held.
+fn are_captured(talker: &str, at_ms: &[i64], held: i64) {
+    let reader = format!("T back L c start loop {} r 0 end ctr", at_ms.len());
+    let system = system(&slow_channels(&scripts(talker, &reader)));
     for how in engines() {
         let is_virtual = how.len() == 2;
         // In real time a machine may be late itself.
@@ -163,7 +179,7 @@ fn a_talker_that_stalls_is_back_in_phase_within_two_periods_in_every_engine() {
             let captures: Vec<i64> = captures
                 .map(|line| line.split(',').nth(3).expect("a capture").parse().expect("a time"))
                 .collect();
-            let pairs = captures.iter().zip(IN_PHASE);
+            let pairs = captures.iter().zip(at_ms);
             let off = pairs.map(|(at, ms)| (at - ms * 1_000_000).abs()).max().expect("messages");
             let counts = ["sent", "received", "held", "caught_up"].map(|key| number(c, key));
             let reason = c["verdict_reason"].as_str().expect("a reason");
@@ -171,7 +187,9 @@ fn a_talker_that_stalls_is_back_in_phase_within_two_periods_in_every_engine() {
             assert!(caught_up == 2 || !is_virtual, "{captures:?}");
             let all = (off <= tolerance_ns, captures.len(), counts);
             let is_said = reason.contains(&format!("; {caught_up} caught up after one that was"));
-            let is_right = is_said && all == (true, 11, [11, 11, 4, caught_up]);
+            let sent = at_ms.len();
+            let is_right =
+                is_said && all == (true, sent, [sent as i64, sent as i64, held, caught_up]);
             let got = format!("{captures:?}, {counts:?}, {reason}");
             assert!(is_right || !is_virtual, "{got}");
             if !is_right {

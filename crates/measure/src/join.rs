@@ -5,8 +5,9 @@ use crate::stations;
 use crate::tcp;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
+use onbeat_model::rate::{Pace, Rate};
 use onbeat_model::record::{Carrier, EndpointLog, Record, Role, RunLog, flag};
-use onbeat_model::system::{Channel, ChannelId, System, due_after};
+use onbeat_model::system::{Channel, ChannelId, System};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,28 +153,31 @@ impl<'a> Joined<'a> {
 
     /// The records of messages that caught up.
     fn ahead_of_rate(&self, channel: &Channel) -> Vec<&'a Record> {
-        let (interval, tolerance) = (channel.interval, channel.tolerance());
-        // When the next one is due by the declared rate, and when by the talker.
-        let (mut rate, mut due, mut last) = (None, None, None);
+        let allowed = channel.rate();
+        let alone = Rate { catch_up: Span::ZERO, ..allowed };
+        // By the declared rate alone, and by the talker.
+        let (mut plain, mut pace, mut last) = (Pace::default(), Pace::default(), None);
         let mut ahead = Vec::new();
         for record in &self.talker.records {
             let Some(capture) = record.capture else { continue };
-            if last.is_some_and(|last| capture < last) {
+            match last {
                 // The clock was set back.
-                (rate, due) = (None, None);
+                Some(last) if capture < last => (plain, pace) = Default::default(),
+                Some(last) if record.sequence == 0 => pace = Pace::after_restart(last, &allowed),
+                _ => {}
             }
             last = Some(capture);
-            let is_before =
-                |due: Option<SyncedTime>| due.is_some_and(|due| capture < due - tolerance);
-            if is_before(due) {
+            if pace.held_until(capture, &allowed).is_some() {
                 // No talker writes that: it is none that was late.
                 continue;
             }
-            let is_early = is_before(rate);
-            ahead.extend(is_early.then_some(record));
-            // The next one counts from one that caught up.
-            rate = Some(due_after(rate.filter(|_| !is_early), capture, interval, Span::ZERO));
-            due = Some(due_after(due, capture, interval, channel.catch_up()));
+            if plain.held_until(capture, &alone).is_some() {
+                ahead.push(record);
+                // The next one counts from one that caught up.
+                plain = Pace::default();
+            }
+            plain.sent(capture, &alone);
+            pace.sent(capture, &allowed);
         }
         ahead
     }

@@ -5,6 +5,7 @@
 //! A graph is made from Timed C or from a task model, first one per program, then one of the
 //! whole system, whose channels have their latencies.
 
+use crate::rate::Rate;
 use crate::time::Span;
 
 /// From a shortest to a longest time, both possible.
@@ -139,16 +140,24 @@ pub struct NetworkChannel {
     /// The least mean time between two messages: a write waits until the rate allows it.
     pub interval: Span,
     /// By how much a message may come before its interval is over
-    /// ([`crate::system::rate_tolerance`]).
+    /// ([`crate::rate::rate_tolerance`]).
     pub tolerance: Span,
     /// By how much less than an interval may be between a message that came late and the next one
-    /// ([`crate::system::catch_up`]); what is held is then held until it is due.
+    /// ([`crate::rate::catch_up`]); what is held is then held until it is due.
     pub catch_up: Span,
     /// By how much messages come before their intervals are over, as others count on: `tolerance`
     /// if bounds suppose that no talker is late and catches up, else `catch_up` more.
     pub early: Span,
     /// How many messages wait for a reader at most; one that finds no room is lost.
     pub capacity: u32,
+}
+
+impl NetworkChannel {
+    /// What its writer keeps to.
+    pub fn rate(&self) -> Rate {
+        let Self { interval, tolerance, catch_up, .. } = *self;
+        Rate { interval, tolerance, catch_up }
+    }
 }
 
 /// A task: a control-flow graph.

@@ -15,6 +15,7 @@ pub mod name;
 pub mod observed;
 pub mod plan;
 pub mod port;
+pub mod rate;
 pub mod record;
 pub mod reservation;
 pub mod stations;

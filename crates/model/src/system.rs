@@ -9,9 +9,10 @@ use crate::diagnostic::Origin;
 use crate::graph::Graph;
 use crate::integrity::Integrity;
 use crate::port::PortSettings;
+use crate::rate::{Rate, catch_up, rate_tolerance};
 use crate::stream::{Fault, FaultKind, PathRequest, Stream};
 use crate::tcp::TcpFlow;
-use crate::time::{ClockError, ClockStep, NetTime, Span, SyncedTime};
+use crate::time::{ClockError, ClockStep, NetTime, Span};
 use crate::units::{BitRate, MacAddress, Octets, StreamId, frame};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -540,49 +541,12 @@ impl Channel {
     pub fn catch_up(&self) -> Span {
         catch_up(self.class, self.interval, self.burst)
     }
-}
 
-/// By how much a message may come before it would at one message each `interval`: as many intervals
-/// as `burst` allows messages beyond the first, and an eighth of the interval, at most one class A
-/// measurement interval. The burst makes the generic cell rate algorithm (ITU-T I.371) a token
-/// bucket; the eighth lets a program that sleeps to absolute times wake late once without being
-/// late ever after. The plan's arrival curves count both.
-pub fn rate_tolerance(interval: Span, burst: u32) -> Span {
-    let late = Span::from_ns(interval.as_ns() / 8).min(Span::from_us(125));
-    Span::from_ns(interval.as_ns().saturating_mul(i64::from(burst.max(1) - 1))) + late
-}
-
-/// By how much less than an interval may be between a message that came late and the next one, so
-/// that a program that sleeps to absolute times is in phase again after it stalled: an interval and
-/// an eighth, as for [`rate_tolerance`], unless a declared burst allows more anyway. Where messages
-/// have slots, a late one has missed its own; and what exceeds its rate waits in asynchronous
-/// shapers, now and ever after.
-///
-/// The plan does not count it: where a run saw it, nothing that it may have delayed is judged to
-/// break a bound.
-pub fn catch_up(class: Class, interval: Span, burst: u32) -> Span {
-    match (class, burst) {
-        (Class::A | Class::B, 0..=1) => interval + rate_tolerance(interval, 1),
-        _ => Span::ZERO,
+    /// What its talker keeps to.
+    pub fn rate(&self) -> Rate {
+        let (tolerance, catch_up) = (self.tolerance(), self.catch_up());
+        Rate { interval: self.interval, tolerance, catch_up }
     }
-}
-
-/// When the message after one at `at` is due, which itself was `due`, or is the first: an interval
-/// after that was, or, if it was later than messages may catch up, so many intervals after that it
-/// no longer is. Where none may, an interval after the message, if that was late.
-pub fn due_after(
-    due: Option<SyncedTime>,
-    at: SyncedTime,
-    interval: Span,
-    catch_up: Span,
-) -> SyncedTime {
-    let due = due.unwrap_or(at);
-    if catch_up == Span::ZERO {
-        return due.max(at) + interval;
-    }
-    let beyond = (at - due - catch_up).as_ns().max(0);
-    let missed = (beyond + interval.as_ns() - 1) / interval.as_ns().max(1);
-    due + interval * (1 + missed)
 }
 
 /// A program that a run starts on a host.

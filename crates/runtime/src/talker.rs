@@ -4,7 +4,7 @@ use crate::integrity::{Epoch, Seal, Stamp, StreamKeys};
 use crate::launch::LaunchTimes;
 use crate::wire::{Header, MAX_FRAME, MIN_FRAME, R_TAG, STREAM_HEADER, TAGGED};
 use onbeat_model::integrity::Integrity;
-use onbeat_model::system::due_after;
+use onbeat_model::rate::{Pace, Rate};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 
@@ -56,6 +56,13 @@ impl ChannelParameters {
         self.size + self.integrity.trailer()
     }
 
+    /// What its talker keeps to.
+    #[inline]
+    pub fn rate(&self) -> Rate {
+        let Self { interval, tolerance, catch_up, .. } = *self;
+        Rate { interval, tolerance, catch_up }
+    }
+
     /// Octets before the data unit of a tagged frame.
     #[inline]
     pub const fn unit_at(&self) -> usize {
@@ -94,10 +101,7 @@ const SAME_INSTANT: Span = Span::from_us(10);
 #[derive(Clone, Debug)]
 pub struct Talker {
     parameters: ChannelParameters,
-    /// When the next message would be due if all came at the declared rate; `None` before the
-    /// first. This is the theoretical arrival time of the generic cell rate algorithm (ITU-T
-    /// I.371). Where messages may catch up, it stays in phase with the first one.
-    due: Option<SyncedTime>,
+    pace: Pace,
     /// The capture time of the last message.
     last: Option<SyncedTime>,
     /// When something was written last, or not allowed.
@@ -125,7 +129,7 @@ impl Talker {
             parameters,
             instance,
             seal: Seal::of_runs(&parameters, Epoch(u64::from(instance))),
-            due: None,
+            pace: Pace::default(),
             last: None,
             now: None,
             meeting: 0,
@@ -143,11 +147,9 @@ impl Talker {
     }
 
     /// Continues where this host's talker was closed that captured its last message at `last`: the
-    /// declared rate holds across its starts. The one before may have had no credit left.
+    /// declared rate holds across its starts.
     pub fn go_on(&mut self, last: SyncedTime) {
-        let ChannelParameters { tolerance, catch_up, interval, .. } = self.parameters;
-        let spent = if catch_up > Span::ZERO { Span::ZERO } else { tolerance };
-        self.due = Some(last + spent + interval);
+        self.pace = Pace::after_restart(last, &self.parameters.rate());
         (self.last, self.now) = (Some(last), Some(last));
     }
 
@@ -196,15 +198,15 @@ impl Talker {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
         if self.now.is_some_and(|before| now < before - SAME_INSTANT) {
             // The clock was set back: what was counted by it means nothing any more.
-            (self.due, self.last, self.launched) = (None, None, None);
+            (self.pace, self.last, self.launched) = (Pace::default(), None, None);
         }
         self.now = Some(now);
         let at = at.max(now);
-        if let Some(until) = self.held_until(at) {
+        let rate = self.parameters.rate();
+        if let Some(until) = self.pace.held_until(at, &rate) {
             return Err(RateExceeded { until });
         }
-        let ChannelParameters { interval, catch_up, .. } = self.parameters;
-        self.due = Some(due_after(self.due, at, interval, catch_up));
+        self.pace.sent(at, &rate);
         let capture = self.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
         let captured = self.parameters.epoch.wrapping_add(capture.as_ns());
         let header = Header {
@@ -247,15 +249,7 @@ impl Talker {
     /// Until when the declared rate allows no message, if it allows none at `now`.
     pub fn blocked_until(&self, now: SyncedTime) -> Option<SyncedTime> {
         let is_set_back = self.now.is_some_and(|before| now < before - SAME_INSTANT);
-        self.held_until(now).filter(|_| !is_set_back)
-    }
-
-    /// Until when a message at `at` is held, if the declared rate does not allow it then: in phase
-    /// where messages may catch up.
-    fn held_until(&self, at: SyncedTime) -> Option<SyncedTime> {
-        let ChannelParameters { tolerance, catch_up, .. } = self.parameters;
-        let due = self.due.filter(|due| at < *due - tolerance)?;
-        Some(if catch_up > Span::ZERO { due } else { due - tolerance })
+        self.pace.held_until(now, &self.parameters.rate()).filter(|_| !is_set_back)
     }
 
     /// Lets the next message say this of a meeting ([`crate::meeting::Word`]).

@@ -3,7 +3,8 @@
 
 use onbeat::context::{Context, Listener, Talker};
 use onbeat::interface::{InterfaceContext, InterfaceSettings};
-use onbeat_model::system::{Class, rate_tolerance};
+use onbeat_model::rate::rate_tolerance;
+use onbeat_model::system::Class;
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::channel_io::Timeout;

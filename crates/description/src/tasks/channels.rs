@@ -11,7 +11,7 @@ use crate::rest::named;
 use crate::{At, Sink};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::graph::{Channel, ChannelKind, Host, Interval, NetworkChannel};
-use onbeat_model::system::rate_tolerance;
+use onbeat_model::rate::rate_tolerance;
 use onbeat_model::time::Span;
 use onbeat_model::timing::Chain;
 

@@ -2,7 +2,7 @@
 
 use super::fixpoint::{Cut, Fixpoint, Head, PERIOD};
 use super::order::{Key, Order};
-use super::state::State;
+use super::state::{NEVER, Second, State};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{CauseKind, Level};
 
@@ -109,6 +109,10 @@ impl Fixpoint<'_> {
         }
         for end in body.ends {
             state.counts[end].hi = None;
+            // After another round.
+            if state.due[end].lo == NEVER || state.second[end] == Second::Yes {
+                state.second[end] = Second::Perhaps;
+            }
             state.due[end].hi = None;
         }
         state.points.extend(body.points);

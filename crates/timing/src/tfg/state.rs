@@ -29,6 +29,29 @@ impl Count {
     }
 }
 
+/// Whether the next message of an end is the second one, which may set the phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Second {
+    No,
+    Perhaps,
+    Yes,
+}
+
+impl Second {
+    /// After a message that was due then.
+    pub(super) fn after(due: Interval) -> Self {
+        match due.lo == NEVER {
+            true if due.hi == Some(NEVER) => Self::Yes,
+            true => Self::Perhaps,
+            false => Self::No,
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        if self == other { self } else { Self::Perhaps }
+    }
+}
+
 /// That a point is reached by an abort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Late {
@@ -74,6 +97,8 @@ pub(super) struct State {
     pub(super) counts: Vec<Count>,
     /// By the task's channel ends: when the rate would have the next message.
     pub(super) due: Vec<Interval>,
+    /// By the task's channel ends, of those that catch up.
+    pub(super) second: Vec<Second>,
     /// Which timing points may have been the last, or node 0.
     pub(super) points: Vec<usize>,
     /// Whether the next point may be skipped, and whether it may not be.
@@ -118,6 +143,7 @@ impl State {
             registers: vec![None; usize::from(registers)],
             counts: vec![Count::NONE; ends],
             due: vec![Interval::exactly(NEVER); ends],
+            second: vec![Second::No; ends],
             points: vec![0],
             may_skip: false,
             may_wait: true,
@@ -219,6 +245,7 @@ impl State {
         registers.filter(|(a, b)| **a != *b).for_each(|(a, _)| *a = None);
         self.counts.iter_mut().zip(other.counts).for_each(|(a, b)| *a = a.or(b));
         self.due.iter_mut().zip(other.due).for_each(|(a, b)| *a = a.or(b));
+        self.second.iter_mut().zip(other.second).for_each(|(a, b)| *a = a.or(b));
         self.points.extend(other.points);
         self.points.sort_unstable();
         self.points.dedup();
@@ -246,6 +273,7 @@ impl State {
             && self.elapsed == later.elapsed
             && self.registers == later.registers
             && self.due.iter().zip(&later.due).all(due)
+            && self.second == later.second
             && self.points == later.points
             && (self.may_skip, self.may_wait, self.late.may, self.late.must)
                 == (later.may_skip, later.may_wait, later.late.may, later.late.must)

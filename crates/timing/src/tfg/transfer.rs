@@ -4,9 +4,10 @@
 use super::buffer_space::BufferSpace;
 use super::fixpoint::{Fixpoint, Lost, Taken};
 use super::order::{Key, Order};
-use super::state::{Busy, Count, Holds, Late, NEVER, State, least, plus, sum};
+use super::state::{Busy, Count, Holds, Late, NEVER, Second, State, least, plus, sum};
 use super::statics::Endpoint;
 use onbeat_model::graph::{ChannelKind, Expression, Interval, NetworkChannel, NodeKind, PointKind};
+use onbeat_model::rate::Pace;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{CauseKind, Level, Miss, Row};
 
@@ -640,7 +641,7 @@ impl Fixpoint<'_> {
         let network = self.network(channel).cloned();
         let mut took = Interval::ZERO;
         if let Some(network) = &network {
-            let allowed = allowed(network, &state, state.due[end]);
+            let allowed = allowed(network, &state, state.due[end], state.second[end]);
             after = self.sleep(&after, allowed, wakeup);
             took = slept(&state, allowed, wakeup);
         }
@@ -652,7 +653,12 @@ impl Fixpoint<'_> {
         if let Some(network) = &network {
             let is_punctual = wakeup.hi.is_some_and(|late| late <= network.catch_up);
             let late = if is_punctual { state.now } else { captured.now };
-            captured.due[end] = due_after(network, captured.due[end], captured.now, late.hi);
+            let was = captured.due[end];
+            let due = settled(was, captured.now, captured.second[end]);
+            captured.due[end] = due_after(network, due, captured.now, late.hi);
+            if network.catch_up > Span::ZERO {
+                captured.second[end] = Second::after(was);
+            }
         }
         let number = captured.counts[end];
         let room = self
@@ -908,15 +914,32 @@ fn sleeps(state: &State, period: Option<Span>, wakeup: Interval) -> Interval {
 }
 
 /// Until when a write waits, of which the message is due then: not if it is not too early.
-fn allowed(network: &NetworkChannel, state: &State, due: Interval) -> Interval {
-    let early =
-        Interval { lo: due.lo - network.tolerance, hi: due.hi.map(|hi| hi - network.tolerance) };
+fn allowed(network: &NetworkChannel, state: &State, due: Interval, second: Second) -> Interval {
+    let rate = network.rate();
+    let [sets, tolerance] = [Pace::second_early(&rate), rate.tolerance];
+    let (most, least) = match second {
+        Second::No => (tolerance, tolerance),
+        Second::Perhaps => (sets, tolerance),
+        Second::Yes => (sets, sets),
+    };
+    let early = Interval { lo: due.lo - most, hi: due.hi.map(|hi| hi - least) };
     if network.catch_up == Span::ZERO {
         return early;
     }
     let must = state.now.hi.is_some_and(|now| now < early.lo);
     let may = early.hi.is_none_or(|hi| state.now.lo < hi);
     Interval { lo: if must { due.lo } else { early.lo }, hi: if may { due.hi } else { early.hi } }
+}
+
+/// When the message was due that is captured then: the second one sets the phase, if it comes
+/// before it is due.
+fn settled(due: Interval, captured: Interval, second: Second) -> Interval {
+    let (lo, hi) = (due.lo.min(captured.lo), least(due.hi, captured.hi));
+    match second {
+        Second::No => due,
+        Second::Perhaps => Interval { lo, ..due },
+        Second::Yes => Interval { lo, hi },
+    }
 }
 
 /// When the message is due after one that was due and captured then, and is late if it is so at

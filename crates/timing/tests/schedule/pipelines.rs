@@ -183,7 +183,7 @@ struct Run<'a> {
     /// When messages are there, and when their pipelines were released.
     queues: Vec<VecDeque<(i64, i64)>>,
     /// When the next message may come in theory, and when the last one was there.
-    paces: Vec<(i64, i64)>,
+    paces: Vec<(i64, i64, usize)>,
     worst: Vec<i64>,
 }
 
@@ -203,8 +203,10 @@ impl Run<'_> {
                     self.queues[channel].extend(all);
                 }
                 Some(wire) => {
-                    let (next, last) = self.paces[channel];
-                    if next - wire.tolerance > now {
+                    let (next, last, before) = self.paces[channel];
+                    let is_second = wire.catch_up > 0 && before == 1;
+                    let early = if is_second { wire.interval / 2 } else { 0 };
+                    if next - wire.tolerance.max(early) > now {
                         let until = if wire.catch_up > 0 { next } else { next - wire.tolerance };
                         self.states[at] = State::Writes(until, root);
                         return;
@@ -215,14 +217,15 @@ impl Run<'_> {
                     let next = match wire.catch_up {
                         0 => next.max(now) + wire.interval,
                         catch_up => {
-                            // The first one sets the phase.
-                            let next = if next == FIRST { now } else { next };
+                            // The first two set the phase.
+                            let next =
+                                if next == FIRST || is_second && now < next { now } else { next };
                             let beyond = (now - next - catch_up).max(0);
                             let missed = (beyond + wire.interval - 1) / wire.interval;
                             next + wire.interval * (1 + missed)
                         }
                     };
-                    self.paces[channel] = (next, there);
+                    self.paces[channel] = (next, there, before + 1);
                     let root = if wire.is_rated { there } else { root };
                     self.queues[channel].push_back((there, root));
                 }
@@ -265,7 +268,7 @@ fn run(dice: &mut Dice, setup: &Setup, until: i64) -> Vec<i64> {
         setup,
         states: vec![State::Waits(0); count],
         queues: vec![VecDeque::new(); setup.channels.len()],
-        paces: vec![(FIRST, 0); setup.channels.len()],
+        paces: vec![(FIRST, 0, 0); setup.channels.len()],
         worst: vec![0; count],
     };
     for at in (0..count).filter(|at| setup.steps[*at].reads.is_none()) {

@@ -342,7 +342,10 @@ impl Execution<'_> {
             ChannelKind::Network(network) => {
                 let due = self.queues[channel].due;
                 let NetworkChannel { interval, catch_up, .. } = *network;
-                let is_held = due.is_some_and(|due| now < due - network.tolerance);
+                let is_second = catch_up > Span::ZERO && self.queues[channel].captures.len() == 1;
+                let early = if is_second { interval.as_ns() / 2 } else { 0 };
+                let early = network.tolerance.max(Span::from_ns(early));
+                let is_held = due.is_some_and(|due| now < due - early);
                 let allowed = due.filter(|_| is_held).map_or(now, |due| match catch_up {
                     Span::ZERO => due - network.tolerance,
                     _ => due,
@@ -353,6 +356,8 @@ impl Execution<'_> {
                 }
                 let mut next = due.map_or(capture, |due| match catch_up {
                     Span::ZERO => due.max(capture),
+                    // The first two set the phase.
+                    _ if is_second => due.min(capture),
                     _ => due,
                 });
                 next += interval;
