@@ -248,8 +248,72 @@ fn a_silent_and_a_restarted_talker_are_told_in_every_engine_and_in_its_results()
             assert!(longest + from == 2_500_000_000 && from >= 1_100_000_000, "{how:?}: {silence}");
             let reason = c["verdict_reason"].as_str().expect("a reason");
             let told = "; `b` had no message within its deadline of 250 ms 2 times, for 1.3";
-            assert!(reason.contains(told), "{how:?}: {reason}");
+            let is_told = reason.contains(told);
+            assert!(is_told || how.len() > 2, "{how:?}: {reason}");
             assert!(channel(&json, "back")["listeners"][0]["silence"].is_null());
+            // A machine that was late by a tenth of a second has the last silence begin later.
+            if !is_told {
+                eprintln!("{how:?}: {reason}");
+            }
+            is_told
+        };
+        assert!((0..TRIES).any(|attempt| is_right(&attempt)), "{how:?}");
+    }
+}
+
+// Of 15 messages the link loses those of 400 to 700 ms; the clock is 5 ms ahead for those of 1,300
+// to 1,500, which say that they are captured later than clocks allow.
+const THROUGH_FAULTS: &str = "T c start sl 100000 w 0 sl 200000 w 0 sl 300000 loop 5 w 0 end
+    sl 900000 w 0 sl 1000000 w 0 sl 1100000 w 0 sl 1300000 w 0 sl 1400000 w 0 sl 1500000 w 0
+    sl 1700000 w 0 sl 1800000 w 0";
+const FAULTS: &str = "[[fault]]\nlink = \"a\"\nfrom_ms = 350\nuntil_ms = 850\n[[fault]]
+node = \"a\"\nclock_step_ns = 5_000_000\nfrom_ms = 1200\nuntil_ms = 1600\n";
+/// What `sel -1 tr 0 live 0` says 14 times, with a deadline of 350 ms.
+const TOLD: [&str; 14] = [
+    "OK v=1 seq=0 gap=0 fl=0|1 changed=1 missed=0",
+    "OK v=2 seq=1 gap=0 fl=0|1 changed=0 missed=0",
+    "OK v=3 seq=2 gap=0 fl=0|1 changed=0 missed=0",
+    "EMPTY|3 changed=2 missed=1",
+    "OK v=8 seq=7 gap=4 fl=0|1 changed=2 missed=1",
+    "OK v=9 seq=8 gap=0 fl=0|1 changed=0 missed=1",
+    "OK v=10 seq=9 gap=0 fl=0|1 changed=0 missed=1",
+    "EMPTY|1 changed=0 missed=1",
+    "EMPTY|1 changed=0 missed=1",
+    "EMPTY|3 changed=2 missed=2",
+    "EMPTY|3 changed=0 missed=2",
+    "OK v=14 seq=13 gap=3 fl=0|1 changed=2 missed=2",
+    "OK v=15 seq=14 gap=0 fl=0|1 changed=0 missed=2",
+    "EMPTY|3 changed=2 missed=3",
+];
+
+#[test]
+fn what_a_link_that_fails_and_a_clock_that_steps_do_is_told_in_emulated_engines() {
+    let reader = format!("L c start {}ctr", "sel -1 tr 0 live 0 ".repeat(TOLD.len()));
+    let text = slow_channels(&(FAULTS.to_owned() + &scripts(THROUGH_FAULTS, &reader)));
+    let text = text.replacen("class = \"A\"", "deadline_us = 350000\nclass = \"A\"", 1);
+    let system = system(&text);
+    let told = TOLD.map(|line| {
+        let (read, live) = line.split_once('|').expect("both");
+        format!("sel OK 0\ntr {read}\nlive state={live} restarts=0 second=0 last=1\n")
+    });
+    let counts = "ctr L0 received=8 lost=7 late=0 duplicate=0\n";
+    let wanted = format!("L OK\nstart OK\n{}{counts}", told.concat());
+    // Networks of the kernel have neither faults nor clocks of their own.
+    for how in engines().filter(|how| !how.contains(&"netns")) {
+        let is_right = |_: &u32| {
+            let json = results(how, system.path(), 0);
+            let got = said(&system, "right.log");
+            assert!(got == wanted || how.len() > 2, "{got}");
+            if got != wanted {
+                eprintln!("{how:?}: {got}");
+                return false;
+            }
+            let c = channel(&json, "c");
+            let counts = ["sent", "received", "lost"].map(|key| number(c, key));
+            assert_eq!((counts, number(&c["listeners"][0]["silence"], "missed")), ([15, 8, 7], 3));
+            assert_eq!(c["verdict"], "not judged");
+            let reason = c["verdict_reason"].as_str().expect("a reason");
+            assert!(reason.contains("the clock of host a stepped"), "{how:?}: {reason}");
             true
         };
         assert!((0..TRIES).any(|attempt| is_right(&attempt)), "{how:?}");
