@@ -273,6 +273,10 @@ fn tame(description: &mut Description, dice: &mut Dice) {
     let modes: Vec<Value> = tables.map(|table| table["mode"].clone()).collect();
     let list = description.root.get_mut("channel").and_then(Value::as_array_mut);
     for channel in list.into_iter().flatten().filter_map(Value::as_object_mut) {
+        // One that no message can keep is refused.
+        if channel.get("deadline_us") == Some(&json!(1)) {
+            channel.remove("deadline_us");
+        }
         if in_manifest || !dice.chance(15) || channel.get("name").is_some_and(|n| modes.contains(n))
         {
             continue;

@@ -187,9 +187,10 @@ impl Case<'_> {
         let eighth = (channel.interval_ns / 8).min(125_000);
         let tables = self.system.description.list("channel").iter();
         let mut described = tables.into_iter().filter(|it| it["name"] == *channel.name);
-        // A talker of a channel of classes A and B catches up.
-        let catches_up =
-            channel.burst == 1 && described.any(|it| it["class"] == "A" || it["class"] == "B");
+        // A talker of a channel of classes A and B catches up. So may one whose class the plan
+        // chooses, or a manifest says.
+        let never = described.any(|it| it["class"] == "scheduled" || it["class"] == "asynchronous");
+        let catches_up = channel.burst == 1 && !never;
         let catch_up = if catches_up { channel.interval_ns + eighth } else { 0 };
         let tolerance = eighth + (channel.burst - 1) * channel.interval_ns + catch_up;
         let excess = excess(&captures, channel.interval_ns) - i128::from(tolerance);
@@ -279,7 +280,9 @@ impl Case<'_> {
             }
             let turned =
                 |last: &&ReadMessage| last.opening == read.opening && last.capture >= read.capture;
-            if let Some(last) = last.filter(turned) {
+            // Numbers of one that sends without end, nonsense or not, come round while it is read.
+            let is_honest = !self.is_rogue(&channel.talker);
+            if let Some(last) = last.filter(turned).filter(|_| is_honest) {
                 found.push(("order", format!("{at}: read after {} by {}", last.capture, read.how)));
             }
             last = Some(read);
