@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let task_trace = arguments.task_trace.as_deref().map(task_trace).transpose()?;
     let interrupted = interrupt()?;
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    adopt_orphans();
+    adopt_orphans(true);
     // First, so that nobody waits for a run whose results have no place.
     let trace = arguments.perfetto.file();
     let trace = TraceFile::begin(trace, &target, arguments.sync, &mut reaper)?;
@@ -436,6 +436,7 @@ fn execute(
         task_trace,
         calls: calls.as_mut(),
         reaper: Some(reaper),
+        isolated: None,
     };
     let outcome = coordinator::run(&wanted.system, &wanted.plan, options);
     bar.finish_and_clear();

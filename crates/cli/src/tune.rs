@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat::clock::{MonoTime, pause};
 use onbeat_machine::tune::{
-    self, Applied, Ending, Event, Helper, Interrupt, Journal, Plan, Profile, Requirement, State,
-    Traffic,
+    self, Applied, Ending, Event, Helper, Identity, Interrupt, Journal, Plan, Profile, Requirement,
+    State, Traffic,
 };
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How often `--watch` looks at the settings.
 const REFRESH: Span = Span::from_s(1);
+/// Where the group with the isolated processors may be, in either version of cgroups.
+pub(crate) const GROUPS: [&str; 2] = ["/sys/fs/cgroup/cpuset/onbeat", "/sys/fs/cgroup/onbeat"];
 /// How often it looks whether it is interrupted.
 const LOOK_AGAIN: Span = Span::from_ms(50);
 
@@ -72,7 +74,12 @@ Settings last until `onbeat tune undo` or the next boot; those of --write-boot l
     Hold { latency: i32 },
     /// Undoes an unconfirmed tune
     #[command(hide = true)]
-    Guard { started_ns: i64 },
+    Guard {
+        started_ns: i64,
+        /// The process that it is for, as JSON
+        #[arg(long)]
+        process: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -147,10 +154,8 @@ impl From<ProfileName> for Profile {
 /// Plans, applies, reads back, confirms or undoes.
 pub(crate) fn tune(arguments: &TuneArguments) -> anyhow::Result<Exit> {
     let root = std::path::absolute(&arguments.root)?;
-    let machine = if root == Path::new("/") { Machine::this() } else { Machine::below(&root) };
     let itself = std::env::current_exe().context("this program's own file")?;
-    let holder = [itself.clone().into_os_string(), "tune".into(), "hold".into()];
-    let edge = tune::Edge::of(machine, holder.to_vec());
+    let edge = edge(&root, &itself);
     match &arguments.what {
         TuneVerb::Plan(wish) => {
             let (wished, plan) = planned(&edge, wish)?;
@@ -168,12 +173,20 @@ pub(crate) fn tune(arguments: &TuneArguments) -> anyhow::Result<Exit> {
             tune::hold(edge.machine(), *latency)?;
             Ok(Exit::Fine)
         }
-        TuneVerb::Guard { started_ns } => {
+        TuneVerb::Guard { started_ns, process } => {
             let mut tell = |text: &str| terminal::say(format_args!("onbeat: {text}"));
-            tune::guard(&edge, *started_ns, &mut tell)?;
+            let process = process.as_deref().map(serde_json::from_str).transpose()?;
+            tune::guard(&edge, *started_ns, process.as_ref(), &mut tell)?;
             Ok(Exit::Fine)
         }
     }
+}
+
+/// The machine whose files are below a root: this one, or another with a fake kernel.
+pub(crate) fn edge(root: &Path, itself: &Path) -> tune::Edge {
+    let machine = if root == Path::new("/") { Machine::this() } else { Machine::below(root) };
+    let holder = [itself.as_os_str().to_owned(), "tune".into(), "hold".into()];
+    tune::Edge::of(machine, holder.to_vec())
 }
 
 /// What is wanted, and what that takes on this machine.
@@ -218,7 +231,7 @@ fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Requ
 }
 
 /// The lowest and the highest priority that the host's programs and their tasks ask for.
-fn priorities(system: &System, host: NodeId) -> Option<(u8, u8)> {
+pub(crate) fn priorities(system: &System, host: NodeId) -> Option<(u8, u8)> {
     let programs = system.programs_on(host);
     let all = programs.flat_map(|program| {
         let tasks = program.tasks.iter().flat_map(|graph| &graph.tasks);
@@ -251,7 +264,7 @@ fn apply(
     let never = &mut Interrupt::never();
     let started = journal.begin(edge, profile, arguments.confirm_within, never)?;
     if arguments.confirm_within.is_some()
-        && let Err(error) = start_guard(edge, itself, started)
+        && let Err(error) = start_guard(edge, itself, started, None)
     {
         tune::undo(edge, journal, never, &mut tell)?; // puts away what has only begun
         return Err(error.context("the timer of --confirm-within; nothing is changed"));
@@ -280,7 +293,7 @@ fn say_what_is_next(edge: &tune::Edge, arguments: &ApplyArguments, applied: Appl
         n => format!(", {n} refused by the kernel"),
     };
     terminal::say(format_args!("onbeat: {made} settings made{refused}; `onbeat tune undo` undoes"));
-    for group in ["/sys/fs/cgroup/cpuset/onbeat", "/sys/fs/cgroup/onbeat"] {
+    for group in GROUPS {
         if edge.machine().has(group) {
             terminal::say(format_args!(
                 "onbeat: programs run on the isolated processors in the group {group}:\n  \
@@ -295,9 +308,20 @@ fn say_what_is_next(edge: &tune::Edge, arguments: &ApplyArguments, applied: Appl
     }
 }
 
-fn start_guard(edge: &tune::Edge, itself: &[OsString; 2], started: i64) -> anyhow::Result<()> {
+/// Starts the process that undoes the tune if it is not confirmed in time, or if the process ends
+/// that it is for.
+pub(crate) fn start_guard(
+    edge: &tune::Edge,
+    itself: &[OsString; 2],
+    started: i64,
+    process: Option<&Identity>,
+) -> anyhow::Result<()> {
     let [program, root] = itself;
-    let command = [program.clone(), "tune".into(), "--root".into(), root.clone(), "guard".into()];
+    let words = [program.clone(), "tune".into(), "--root".into(), root.clone(), "guard".into()];
+    let mut command = Vec::from(words);
+    if let Some(process) = process {
+        command.extend(["--process".into(), serde_json::to_string(process)?.into()]);
+    }
     if let Some(doubt) = Helper::Guard.start(edge.machine(), &command, &started.to_string())? {
         terminal::say(format_args!("onbeat: {doubt}"));
     }
@@ -305,7 +329,7 @@ fn start_guard(edge: &tune::Edge, itself: &[OsString; 2], started: i64) -> anyho
 }
 
 /// What happens, as lines on standard error.
-fn tell(event: Event<'_>) {
+pub(crate) fn tell(event: Event<'_>) {
     match event {
         Event::Made(_) | Event::Undone(_, Ending::Restored | Ending::Already) => {}
         Event::Refused(what, why) => {

@@ -11,6 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+mod tuned;
+
 const SSHD: &str = "/usr/sbin/sshd";
 /// Far longer than anything takes: what comes at all comes before.
 const LONG: Span = Span::from_s(120);

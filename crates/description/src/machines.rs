@@ -78,6 +78,15 @@ struct Machine {
     /// are apart; 0 by default.
     #[schemars(range(min = -CLOCK_OFFSET_NS, max = CLOCK_OFFSET_NS))]
     clock_offset_ns: Option<At<i64>>,
+    /// The CPUs that a profile of `tune` isolates there.
+    #[schemars(inner(range(min = 0, max = limits::CORE)))]
+    tune_cores: Option<At<Vec<At<i64>>>>,
+    /// `true`: a profile also sets the interface if it has a default route or carries the
+    /// connection to the machine.
+    tune_force: Option<At<bool>>,
+    /// To try profiles: a directory there with the files of a machine, which are set instead of
+    /// those of the machine itself.
+    tune_root: Option<At<String>>,
 }
 
 /// Where the hosts of a description are.
@@ -112,6 +121,12 @@ pub struct HostMachine {
     pub files: Vec<String>,
     /// By how much its clock is ahead of CLOCK_TAI for this run.
     pub clock_offset: Span,
+    /// The CPUs that profiles isolate there.
+    pub tune_cores: Vec<u16>,
+    /// Whether its interface is set whatever it carries.
+    pub tune_force: bool,
+    /// The files that are set, below a directory, if not the machine's own.
+    pub tune_root: Option<String>,
 }
 
 /// How a machine is reached.
@@ -212,6 +227,11 @@ fn machine(
             None => files = None,
         }
     }
+    let tune_root = match &raw.tune_root {
+        None => Some(None),
+        asked => word(fields, asked.clone(), is_absolute, rule).map(Some),
+    };
+    let tune_cores = tune_cores(fields);
     let offset = ("clock_offset_ns", &raw.clock_offset_ns);
     let range = -CLOCK_OFFSET_NS..=CLOCK_OFFSET_NS;
     let clock_offset = fields.int(codes::OUT_OF_RANGE, offset, range);
@@ -225,7 +245,22 @@ fn machine(
         runner: raw.runner.as_ref().map(|it| it.value.clone()),
         files: files?,
         clock_offset: Span::from_ns(clock_offset.unwrap_or(0)),
+        tune_cores: tune_cores?,
+        tune_force: raw.tune_force.as_ref().is_some_and(|it| it.value),
+        tune_root: tune_root?,
     })
+}
+
+/// The CPUs that profiles isolate.
+fn tune_cores(fields: &mut Fields<'_, Machine>) -> Option<Vec<u16>> {
+    let raw = &fields.entry.raw;
+    let Some(list) = &raw.tune_cores else { return Some(Vec::new()) };
+    let range = 0..=limits::CORE;
+    let core = |core: &At<i64>| {
+        fields.int(codes::OUT_OF_RANGE, ("tune_cores", &Some(*core)), range.clone())
+    };
+    let cores = list.value.iter().map(core).collect::<Option<Vec<_>>>()?;
+    Some(cores.into_iter().filter_map(|core| u16::try_from(core).ok()).collect())
 }
 
 /// The host of a name, which no machine before has.

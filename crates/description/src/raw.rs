@@ -9,6 +9,7 @@ use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
 use onbeat_model::system::{
     Backend, IdleSlopes, Quantity, ReservationMode, Routing, SchedulingPolicy, StampKind, TimeMode,
+    TuneProfile,
 };
 use onbeat_model::time::ClockError;
 use onbeat_model::units::frame;
@@ -169,6 +170,9 @@ pub(super) struct Run {
     /// How the system schedules programs with a priority, in real-time runs: `fifo`, `rr`, or
     /// `other`, without their priorities and CPUs; `fifo` by default.
     pub(super) policy: Option<At<SchedulingPolicy>>,
+    /// What runs on several machines set there for their time: a profile of `onbeat tune`, or
+    /// `off`, by default.
+    pub(super) tune: Option<At<TuneProfile>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
     /// it counts as hung; 30 by default.
     #[schemars(range(min = 1, max = HANG_S))]
@@ -213,6 +217,8 @@ pub(super) struct Scenario {
     pub(super) companions: Option<At<bool>>,
     /// As in `[run]`.
     pub(super) policy: Option<At<SchedulingPolicy>>,
+    /// As in `[run]`.
+    pub(super) tune: Option<At<TuneProfile>>,
     /// As in `[run]`.
     #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,

@@ -9,7 +9,7 @@ use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
     Backend, Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, ReservationMode, RunSettings,
-    Scenario, SchedulingPolicy, Synchronisation, TimeMode,
+    Scenario, SchedulingPolicy, Synchronisation, TimeMode, TuneProfile,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
@@ -244,6 +244,7 @@ struct RunKeys<'a> {
     noise: &'a Option<At<bool>>,
     companions: &'a Option<At<bool>>,
     policy: &'a Option<At<SchedulingPolicy>>,
+    tune: &'a Option<At<TuneProfile>>,
     hang_timeout_s: &'a Option<At<i64>>,
 }
 
@@ -262,6 +263,7 @@ macro_rules! run_keys {
             noise: &$raw.noise,
             companions: &$raw.companions,
             policy: &$raw.policy,
+            tune: &$raw.tune,
             hang_timeout_s: &$raw.hang_timeout_s,
         }
     };
@@ -291,6 +293,7 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         noise: keys.noise.as_ref().map_or(base.noise, |noise| noise.value),
         companions: keys.companions.as_ref().map_or(base.companions, |c| c.value),
         policy: keys.policy.as_ref().map_or(base.policy, |policy| policy.value),
+        tune: keys.tune.as_ref().map_or(base.tune, |tune| tune.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
         limits: base.limits,
     }
@@ -346,6 +349,7 @@ pub(super) fn runs(
         noise: true,
         companions: true,
         policy: SchedulingPolicy::Fifo,
+        tune: TuneProfile::Off,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
         limits: ProgramLimits::default(),
     };

@@ -10,7 +10,8 @@
 //!    what the network clock read at the run's zero (i64 ns); 3 interfaces of several hosts, whose
 //!    parts were joined: how many (u32), transport, host and name of each, and the same of the
 //!    clock; 4 the same, of one host or more, with whether each part was cut off (u8: 0, 1) and by
-//!    how much its clock was ahead (u8: 0 unknown; 1, then at least and at most, i64 ns each)
+//!    how much its clock was ahead (u8: 0 unknown; 1, then at least and at most, i64 ns each); 5
+//!    the same, each part with what was set on its machine (u8: 0 nothing; 1, then a text)
 //! 4. ending: u8: 0 complete; 1 early, then when (i64 ns) and why (text)
 //! 5. lag: u8: 0 none; 1, then by how much at most (i64 ns)
 //! 6. ends: how many (u32); each: channel (u32), role (u8: 0 talker, 1 listener), node (u32),
@@ -302,24 +303,29 @@ fn put_network(out: &mut Vec<u8>, network: &Carrier) {
         Carrier::Emulated => out.push(0),
         Carrier::Namespaces { transport } => out.extend([1, number(transport)]),
         Carrier::Interfaces { parts, epoch_ns } => {
+            let is_tuned = parts.iter().any(|part| part.tuned.is_some());
             let has_more = parts.iter().any(|part| part.cut_off || part.ahead.is_some());
             let count = u32::try_from(parts.len()).expect("a system has fewer");
-            match (has_more, count) {
-                (false, 1) => out.push(2),
+            match (is_tuned, has_more, count) {
+                (false, false, 1) => out.push(2),
                 _ => {
-                    out.push(if has_more { 4 } else { 3 });
+                    out.push(if is_tuned { 5 } else { 3 + u8::from(has_more) });
                     out.extend(count.to_le_bytes());
                 }
             }
-            for InterfacePart { transport, host, name, cut_off, ahead } in parts {
+            for InterfacePart { transport, host, name, cut_off, ahead, tuned } in parts {
                 out.push(number(transport));
                 out.extend(host.0.to_le_bytes());
                 put_text(out, name);
-                if has_more {
+                if has_more || is_tuned {
                     out.extend([u8::from(*cut_off), u8::from(ahead.is_some())]);
                     for span in ahead.iter().flat_map(|ahead| [ahead.least, ahead.most]) {
                         out.extend(span.as_ns().to_le_bytes());
                     }
+                }
+                if is_tuned {
+                    out.push(u8::from(tuned.is_some()));
+                    tuned.iter().for_each(|tuned| put_text(out, tuned));
                 }
             }
             out.extend(epoch_ns.to_le_bytes());
@@ -400,10 +406,14 @@ impl<'a> Input<'a> {
             [0] => Ok(Carrier::Emulated),
             [1] => Ok(Carrier::Namespaces { transport: self.transport()? }),
             [2] => Ok(Carrier::Interfaces { parts: vec![self.part()?], epoch_ns: self.i64()? }),
-            [kind @ (3 | 4)] => {
+            [kind @ 3..=5] => {
                 let count = self.u32()?;
                 let count = self.count(count.into(), PART_MIN)?;
-                let part = |_| if kind == 4 { self.whole_part() } else { self.part() };
+                let part = |_| match kind {
+                    3 => self.part(),
+                    4 => self.whole_part(),
+                    _ => self.tuned_part(),
+                };
                 let parts = (0..count).map(part).collect::<Result<Vec<_>, _>>()?;
                 let is_sorted = parts.is_sorted_by(|a, b| a.host < b.host);
                 if count < 2 && kind == 3 || count == 0 || !is_sorted {
@@ -421,7 +431,20 @@ impl<'a> Input<'a> {
             name: self.interface()?,
             cut_off: false,
             ahead: None,
+            tuned: None,
         })
+    }
+    fn tuned_part(&mut self) -> Result<InterfacePart, Error> {
+        let part = self.whole_part()?;
+        let what = "what was set on a machine";
+        let tuned = match self.flag(what)? {
+            false => None,
+            true => Some(self.text(what)?),
+        };
+        if tuned.as_ref().is_some_and(|tuned| tuned.contains(char::is_control)) {
+            return Err(Error::Value(what));
+        }
+        Ok(InterfacePart { tuned, ..part })
     }
     fn whole_part(&mut self) -> Result<InterfacePart, Error> {
         let part = self.part()?;

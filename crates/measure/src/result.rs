@@ -125,6 +125,9 @@ pub struct PartResult {
     /// Whether the part was lost before it was over: what its ends did is only known up to then.
     #[serde(default)]
     pub cut_off: bool,
+    /// What was set on the machine for the time of the run, for a person; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<String>,
 }
 
 /// A kind of network.
@@ -161,10 +164,12 @@ impl NetworkResult {
             interface: part.name.clone(),
             transport: part.transport,
             cut_off: part.cut_off,
+            tuned: part.tuned.clone(),
         };
         let epoch_ns = Some(epoch_ns);
         let parts: Vec<_> = parts.iter().map(of_part).collect();
-        let [PartResult { host, interface, transport, cut_off: false }] = &parts[..] else {
+        let [PartResult { host, interface, transport, cut_off: false, tuned: None }] = &parts[..]
+        else {
             let (kind, first) = (NetworkName::Interfaces, parts.first().map(|part| part.transport));
             let is_same = parts.iter().all(|part| Some(part.transport) == first);
             let transport = first.filter(|_| is_same);

@@ -64,8 +64,9 @@ fn any_network() -> impl Strategy<Value = Carrier> {
         least: Span::from_ns(a.min(b)),
         most: Span::from_ns(a.max(b)),
     });
-    let more = (any::<bool>(), prop::option::of(ahead));
-    let more = prop_oneof![Just((false, None)), more];
+    let tuned = prop_oneof![3 => Just(None), 1 => "[ -~]{0,40}".prop_map(Some)];
+    let more = (any::<bool>(), prop::option::of(ahead), tuned);
+    let more = prop_oneof![Just((false, None, None)), more];
     let interface = (any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", transport.clone(), more);
     let interfaces = prop::collection::vec(interface, 1..4);
     (0..3, transport, interfaces, any::<i64>()).prop_map(
@@ -73,9 +74,9 @@ fn any_network() -> impl Strategy<Value = Carrier> {
             0 => Carrier::Emulated,
             1 => Carrier::Namespaces { transport },
             _ => {
-                let part = |(host, name, transport, (cut_off, ahead))| {
+                let part = |(host, name, transport, (cut_off, ahead, tuned))| {
                     let host_id = NodeId(host);
-                    (host, InterfacePart { host: host_id, name, transport, cut_off, ahead })
+                    (host, InterfacePart { host: host_id, name, transport, cut_off, ahead, tuned })
                 };
                 let parts: BTreeMap<_, _> = interfaces.into_iter().map(part).collect();
                 Carrier::Interfaces { parts: parts.into_values().collect(), epoch_ns }

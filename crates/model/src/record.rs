@@ -197,6 +197,8 @@ pub struct InterfacePart {
     pub cut_off: bool,
     /// What readings showed of its clock, if somebody took them.
     pub ahead: Option<ClockAhead>,
+    /// What was set on the machine for the time of the run, on one line; none if nothing was.
+    pub tuned: Option<String>,
 }
 
 /// By how much a machine's clock was ahead of the clock of the machine that ordered the run, as

@@ -129,6 +129,7 @@ impl System {
             noise: true,
             companions: true,
             policy: SchedulingPolicy::Fifo,
+            tune: TuneProfile::Off,
             hang_timeout: Span::from_s(10),
             limits: ProgramLimits::default(),
         };
@@ -780,6 +781,22 @@ pub enum SchedulingPolicy {
     Other,
 }
 
+/// What a run on several machines sets on each of them for its time: the profiles of `tune`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TuneProfile {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What needs no isolated CPUs.
+    None,
+    /// CPUs isolated by a cpuset.
+    Cpuset,
+    /// CPUs isolated by boot parameters, which must be in force.
+    TunedLike,
+}
+
 /// What keeps the channels of a run apart on their network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -862,6 +879,8 @@ pub struct RunSettings {
     pub companions: bool,
     /// How the system schedules programs with a priority, in real-time runs.
     pub policy: SchedulingPolicy,
+    /// What is set on each machine, in runs on several machines.
+    pub tune: TuneProfile,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it
     /// counts as hung.
     pub hang_timeout: Span,

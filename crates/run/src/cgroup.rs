@@ -63,6 +63,8 @@ pub struct Cgroup {
     directories: Vec<PathBuf>,
     /// Who writes 0 there is in it.
     joins: Vec<OwnedFd>,
+    /// Who writes 0 there has the processors of another group.
+    isolated: Option<OwnedFd>,
     /// Limits with their controllers and the files that count.
     counted: Vec<(Controller, PathBuf, &'static str)>,
 }
@@ -92,8 +94,12 @@ impl Cgroup {
             .map_err(|error| at(&procs, &error.into()))?;
         let directory = parent.join(&name);
         create_dir(&directory).map_err(|error| at(&directory, &error))?;
-        let mut this =
-            Self { directories: vec![directory.clone()], joins: Vec::new(), counted: Vec::new() };
+        let mut this = Self {
+            directories: vec![directory.clone()],
+            joins: Vec::new(),
+            isolated: None,
+            counted: Vec::new(),
+        };
         let mut unmet = Vec::new();
         for (controller, limit) in new {
             this.limit(controller, limit, (&directory, 0), &mut unmet);
@@ -143,14 +149,37 @@ impl Cgroup {
         self.counted.push((controller, directory.join(file), word));
     }
 
+    /// Gives the programs that join the run the processors of another group, such as the one that
+    /// `onbeat tune` makes. In version 2 they are in a group below that one instead of this one,
+    /// and without its limits; it ends with this one.
+    ///
+    /// # Errors
+    /// There is no such group, or this process may bring nothing into it.
+    pub fn isolate(&mut self, group: &Path) -> io::Result<()> {
+        let mut directory = group.to_owned();
+        if group.join("cgroup.controllers").exists()
+            && let Some(name) = self.directories.first().and_then(|own| own.file_name())
+        {
+            directory = group.join(name);
+            create_dir(&directory).map_err(|error| at(&directory, &error))?;
+            self.directories.push(directory.clone());
+        }
+        let procs = directory.join("cgroup.procs");
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&procs, flags, Mode::empty());
+        self.isolated = Some(opened.map_err(|error| at(&procs, &error.into()))?);
+        Ok(())
+    }
+
     /// Where it is, for the reaper.
     pub fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 
-    /// Files at which the calling process comes into the group by [`join`].
-    pub(crate) fn joins(&self) -> &[OwnedFd] {
-        &self.joins
+    /// Files at which the calling process comes into the group by [`join`]; with the processors of
+    /// another one if it joins the run: a load gets none of these.
+    pub(crate) fn joins(&self, joins_run: bool) -> impl Iterator<Item = &OwnedFd> {
+        self.joins.iter().chain(self.isolated.iter().filter(move |_| joins_run))
     }
 
     /// Ends all its processes, and the group. What the user should know of it, a line each.
@@ -302,5 +331,73 @@ mod tests {
         assert_eq!(found(Some("pids")), None, "its group is not in what is mounted");
         assert_eq!(found(Some("rdma")), None);
         assert_eq!(hierarchy(MOUNTS, "0::/../x\n", None), None, "outside of the namespace");
+    }
+
+    /// A group with processors, of either version, that is gone with this.
+    struct Processors(PathBuf);
+
+    impl Processors {
+        fn new() -> Option<Self> {
+            let name = format!("onbeat-test-{}", std::process::id());
+            let tops = ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"].map(Path::new);
+            let top = tops.into_iter().find(|top| top.join("cgroup.procs").exists())?;
+            let made = Self(top.join(name));
+            create_dir(&made.0).ok()?;
+            for file in ["cpuset.cpus", "cpuset.mems"] {
+                // Version 2 has its parent's unless it is told otherwise.
+                if let Ok(text) = read_to_string(top.join(file)) {
+                    write(made.0.join(file), text).ok()?;
+                }
+            }
+            Some(made)
+        }
+    }
+
+    impl Drop for Processors {
+        fn drop(&mut self) {
+            clear(&self.0);
+        }
+    }
+
+    #[test]
+    fn programs_of_a_run_have_the_processors_of_another_group_and_loads_have_not() {
+        use crate::process::{Running, Start};
+        use onbeat_model::system::{NodeId, Program};
+        use onbeat_testkit::{Need, not_run};
+        let Some(processors) = Processors::new() else {
+            return not_run(Need::Superuser, "no group with processors can be made");
+        };
+        let mut cgroup = match Cgroup::new(&ProgramLimits::default()) {
+            Ok((cgroup, _)) => cgroup,
+            Err(error) => return not_run(Need::Superuser, error),
+        };
+        cgroup.isolate(&processors.0).expect("it may be joined");
+        let program = |joins| Program {
+            name: "program".to_owned(),
+            host: NodeId(0),
+            command: vec!["sleep".to_owned(), "1000".to_owned()],
+            source: None,
+            execution_times: None,
+            tasks: None,
+            joins,
+            user: None,
+            priority: None,
+            cores: Vec::new(),
+            work_max: Span::ZERO,
+            origin: onbeat_model::diagnostic::Origin::default(),
+        };
+        for joins in [true, false] {
+            let start = Start { cgroup: Some(&cgroup), ..Start::default() };
+            let running = Running::start(&program(joins), Path::new("/"), start).expect("sleep");
+            let groups = read_to_string(format!("/proc/{}/cgroup", running.group()));
+            let name = processors.0.file_name().expect("a name").to_string_lossy().into_owned();
+            let groups = groups.expect("it runs");
+            assert_eq!(groups.contains(&name), joins, "{groups}");
+        }
+        assert_eq!(cgroup.end(), Vec::<String>::new());
+        let below = processors.0.read_dir().expect("a group").flatten();
+        assert!(!below.into_iter().any(|entry| entry.path().is_dir()), "nothing is left below it");
+        let mut wrong = Cgroup::new(&ProgramLimits::default()).expect("as before").0;
+        wrong.isolate(Path::new("/sys/fs/cgroup/nowhere")).expect_err("there is none");
     }
 }

@@ -357,8 +357,8 @@ struct Before {
 
 impl Before {
     fn new(program: &Program, start: &Start<'_>) -> io::Result<Self> {
-        let cgroup = start.cgroup.map(Cgroup::joins).unwrap_or_default();
-        let cgroup: io::Result<Vec<OwnedFd>> = cgroup.iter().map(OwnedFd::try_clone).collect();
+        let cgroup = start.cgroup.into_iter().flat_map(|cgroup| cgroup.joins(program.joins));
+        let cgroup: io::Result<Vec<OwnedFd>> = cgroup.map(OwnedFd::try_clone).collect();
         Ok(Self {
             parent: rustix::process::getpid(),
             report_to: start.reaper.and_then(Reaper::descriptor).map(|fd| fd.as_raw_fd()),
@@ -396,10 +396,11 @@ impl Before {
     }
 }
 
-/// Becomes the parent of processes whose own parents end, so that [`end_orphans`] finds them.
-pub fn adopt_orphans() {
+/// Becomes the parent of processes whose own parents end, so that [`end_orphans`] finds them, or is
+/// it no longer.
+pub fn adopt_orphans(adopt: bool) {
     // Without it only the programs' own process groups are ended.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _ = rustix::process::set_child_subreaper(adopt.then(rustix::process::getpid));
 }
 
 /// Ends all children of this process but `spared`: what programs started and left behind, even if

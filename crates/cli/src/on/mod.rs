@@ -12,6 +12,7 @@ mod part;
 mod protocol;
 mod reach;
 mod run;
+mod tuned;
 
 pub(crate) use part::part;
 pub(crate) use run::run;

@@ -7,7 +7,8 @@
 //! ```
 //! When the input ends or is silent, so does the run; whatever happens, the directory goes.
 
-use super::protocol::{self, CheckOrder, Order, RunOrder, Told};
+use super::protocol::{self, CheckOrder, Order, RunOrder, Told, TuneOrder};
+use super::tuned::{Prepared, Tuned};
 use crate::build;
 use crate::chosen;
 use crate::exit::Exit;
@@ -21,7 +22,7 @@ use onbeat::interface::{
 use onbeat_machine::doctor::{Facts, Requirements, State, evaluate};
 use onbeat_measure::records;
 use onbeat_model::record::RunLog;
-use onbeat_model::system::{Backend, TimeMode};
+use onbeat_model::system::{Backend, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, RunOptions, StartAt};
 use onbeat_run::machine::Machine;
@@ -46,23 +47,36 @@ pub(crate) fn part(directory: &Path) -> anyhow::Result<Exit> {
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     reaper.guard(Kept::Path(directory))?;
     let interrupted = run::interrupt()?;
-    adopt_orphans();
     let tell = Teller::start(&interrupted);
     tell.say(&Told::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
     let files = directory.join("system");
     DirBuilder::new().mode(0o700).create(&files)?;
     let orders = listen(&files, &tell, &interrupted);
     let mut member = None;
+    let mut tuned = None;
     for order in orders {
         let done = match order {
             Order::Check(order) => Member::new(&files, order).map(|(new, told)| {
                 member = Some(new);
                 tell.say(&told);
             }),
-            Order::Run(order) => match &member {
-                None => Err(anyhow::anyhow!("a run was ordered before the machine was looked at")),
-                Some(member) => member.run(&order, &tell, &mut reaper, &interrupted),
-            },
+            Order::Tune(order) => {
+                looked_at(&member).and_then(|member| member.tune(&order)).map(|(new, what)| {
+                    tuned = new;
+                    tell.say(&Told::Tuned { what });
+                })
+            }
+            Order::Run(order) => {
+                let isolated = tuned.as_ref().and_then(Tuned::isolated);
+                looked_at(&member).and_then(|member| {
+                    member.run(&order, isolated, &tell, &mut reaper, &interrupted)
+                })
+            }
+            Order::Restore => {
+                let note = tuned.take().and_then(|mut tuned: Tuned| tuned.end());
+                tell.say(&Told::Restored { note });
+                Ok(())
+            }
             Order::File { .. } | Order::Clock { .. } | Order::Alive | Order::Stop => Ok(()),
         };
         if let Err(error) = done {
@@ -70,6 +84,10 @@ pub(crate) fn part(directory: &Path) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Fine)
+}
+
+fn looked_at(member: &Option<Member>) -> anyhow::Result<&Member> {
+    member.as_ref().context("something was ordered before the machine was looked at")
 }
 
 /// The directory goes in the end with all that is in it: it must be what was made for this.
@@ -147,7 +165,7 @@ fn listen(files: &Path, tell: &Teller, interrupted: &Arc<AtomicBool>) -> Receive
                         tell.say(&Told::Failed { why: format!("{name}: {error}") });
                     }
                 }
-                Order::Check(_) | Order::Run(_) => {
+                Order::Check(_) | Order::Tune(_) | Order::Run(_) | Order::Restore => {
                     if sender.send(order).is_err() {
                         break;
                     }
@@ -208,7 +226,22 @@ impl Member {
         let blocks = findings.iter().filter(|finding| finding.state == State::Blocks);
         let blocks = blocks.map(|finding| finding.name()).collect();
         let address = interface.link_local();
-        Ok((Self { source, order }, Told::Checked { clock_error_ns, clock, blocks, address }))
+        let this = Self { source, order };
+        for tune in &this.order.tunes {
+            this.prepared(tune)?;
+        }
+        Ok((this, Told::Checked { clock_error_ns, clock, blocks, address }))
+    }
+
+    /// What a profile takes here.
+    fn prepared(&self, order: &TuneOrder) -> anyhow::Result<Prepared> {
+        let host = chosen::host_named(&self.source.system, &self.order.host)?;
+        Prepared::new(order, &self.source.system, host, &self.order.interface)
+    }
+
+    /// Sets a profile. What was set, for a person.
+    fn tune(&self, order: &TuneOrder) -> anyhow::Result<(Option<Tuned>, String)> {
+        self.prepared(order)?.apply(Span::from_ns(order.most_ns))
     }
 
     /// Where a program is that was compiled.
@@ -217,14 +250,8 @@ impl Member {
         Some(place.to_string_lossy().into_owned())
     }
 
-    /// Runs the host's programs and tells what was recorded.
-    fn run(
-        &self,
-        order: &RunOrder,
-        tell: &Teller,
-        reaper: &mut Reaper,
-        interrupted: &AtomicBool,
-    ) -> anyhow::Result<()> {
+    /// The system with the settings of a run.
+    fn system_of(&self, order: &RunOrder) -> anyhow::Result<System> {
         let mut system = self.source.system.clone();
         if !order.scenario.is_empty() {
             system.run = chosen::scenario(&system, &order.scenario)?.run;
@@ -237,6 +264,19 @@ impl Member {
             Backend::Bridges => system.run.protected = false,
             Backend::NetworkCode => system.run = chosen::with_slot_errors(system.run),
         }
+        Ok(system)
+    }
+
+    /// Runs the host's programs and tells what was recorded.
+    fn run(
+        &self,
+        order: &RunOrder,
+        isolated: Option<PathBuf>,
+        tell: &Teller,
+        reaper: &mut Reaper,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        let system = self.system_of(order)?;
         let (plan, _) = self.source.plan_to_run(&system, system.run.protected)?;
         let stations = self.source.stations(&system)?;
         let mut shown = None;
@@ -280,9 +320,13 @@ impl Member {
             task_trace: None,
             calls: None,
             reaper: Some(&mut *reaper),
+            isolated,
         };
+        // Only now: what holds settings until they are taken back is none of the programs'.
+        adopt_orphans(true);
         let outcome = coordinator::run(&system, &plan, options);
         let left = end_orphans(reaper.number());
+        adopt_orphans(false);
         let Outcome { log, mut notes } = match outcome {
             Ok(outcome) => outcome,
             Err(NoRun::Description(found)) => bail!("{}", found.message),

@@ -1,7 +1,7 @@
 //! What the command and its part on another machine say to each other, over any stream of octets:
 //! messages with a head as JSON, and what belongs to it as octets. Without I/O of its own.
 
-use onbeat_model::system::{Backend, TransportKind};
+use onbeat_model::system::{Backend, TransportKind, TuneProfile};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,8 +23,12 @@ pub(super) enum Order {
     Check(CheckOrder),
     /// Read the clock now.
     Clock { number: u32 },
+    /// Set a profile of `tune`, until it is to be taken back or the part ends.
+    Tune(TuneOrder),
     /// Run the programs of the host.
     Run(RunOrder),
+    /// Take back what was set.
+    Restore,
     /// The command is still there. Answered with [`Told::Alive`].
     Alive,
     /// End the run.
@@ -41,6 +45,22 @@ pub(super) struct CheckOrder {
     pub(super) transport: TransportKind,
     /// Where programs are that were compiled, by their names.
     pub(super) built: BTreeMap<String, String>,
+    /// What will be set there for runs.
+    pub(super) tunes: Vec<TuneOrder>,
+}
+
+/// A profile of `tune` for a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TuneOrder {
+    pub(super) profile: TuneProfile,
+    /// The CPUs that are isolated, if the profile isolates any.
+    pub(super) cores: Vec<u16>,
+    /// Whether the interface is set whatever it carries.
+    pub(super) force: bool,
+    /// Below which the files are that are set; none: the machine's own.
+    pub(super) root: Option<String>,
+    /// After so long it is taken back in any case.
+    pub(super) most_ns: i64,
 }
 
 /// One run.
@@ -84,6 +104,10 @@ pub(super) enum Told {
     },
     /// What CLOCK_TAI read.
     Clock { number: u32, tai_ns: i64 },
+    /// What was set, on one line.
+    Tuned { what: String },
+    /// It was taken back, as far as nothing is said.
+    Restored { note: Option<String> },
     /// The machine is still there.
     Alive,
     /// How far the run has come.

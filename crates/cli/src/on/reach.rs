@@ -93,6 +93,9 @@ mod tests {
             runner: None,
             files: Vec::new(),
             clock_offset: Span::ZERO,
+            tune_cores: Vec::new(),
+            tune_force: false,
+            tune_root: None,
         }
     }
 

@@ -4,7 +4,8 @@
 
 use super::clocks::{self, Ahead, Clock, Reading};
 use super::fleet::{Event, Fleet};
-use super::protocol::{CheckOrder, Order, RunOrder, Told};
+use super::protocol::{CheckOrder, Order, RunOrder, Told, TuneOrder};
+use super::tuned;
 use crate::arguments::RunArguments;
 use crate::build;
 use crate::chosen::{self, WrongArgument};
@@ -23,7 +24,7 @@ use onbeat_description::machines::{self, HostMachine, Machines};
 use onbeat_measure::records;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::record::{Carrier, Ending, RunLog};
-use onbeat_model::system::NodeId;
+use onbeat_model::system::{NodeId, RunSettings, TuneProfile};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{NetworkKind, StartAt};
 use onbeat_run::process::Reaper;
@@ -38,6 +39,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SET_UP: Span = Span::from_s(120);
 /// How long a reading of its clock may take.
 const READING: Span = Span::from_s(10);
+/// How long settings of a machine stay beyond what a run is to take.
+const TUNED_BEYOND: Span = Span::from_s(600);
 /// How many readings are taken of each clock.
 const READINGS: u32 = 16;
 /// How long machines have to tell their records when a run is ended.
@@ -72,7 +75,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let addresses = vec![None; machines.list.len()];
     let mut several =
         Several { source: &source, machines: &machines, fleet, recordings, ahead, addresses };
-    match several.set_up(file, &built) {
+    match several.set_up(file, &built, &wanted) {
         Err(_) if interrupted.load(Ordering::Relaxed) => {
             terminal::say("onbeat: interrupted: nothing was run");
             return Ok(Exit::Interrupted);
@@ -81,7 +84,14 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     }
     let mut done = Vec::new();
     for wanted in &wanted {
-        done.push(several.one(wanted, arguments, &interrupted)?);
+        match several.one(wanted, arguments, &interrupted) {
+            Err(_) if interrupted.load(Ordering::Relaxed) && done.is_empty() => {
+                terminal::say("onbeat: interrupted: nothing was run");
+                return Ok(Exit::Interrupted);
+            }
+            Err(_) if interrupted.load(Ordering::Relaxed) => break,
+            run => done.push(run?),
+        }
         let is_early = |run: &Measured| matches!(run.1.ending, Ending::Early { .. });
         if interrupted.load(Ordering::Relaxed) || done.last().is_some_and(is_early) {
             break;
@@ -153,14 +163,19 @@ enum Part {
 impl Several<'_> {
     /// Makes all machines ready: each has the command and its files, was looked at, and reads the
     /// same time.
-    fn set_up(&mut self, file: &Path, built: &[Option<String>]) -> anyhow::Result<()> {
+    fn set_up(
+        &mut self,
+        file: &Path,
+        built: &[Option<String>],
+        wanted: &[Wanted],
+    ) -> anyhow::Result<()> {
         let bar = ProgressBar::new_spinner().with_message("preparing the machines");
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
         self.greet(file)?;
         for (at, machine) in self.machines.list.iter().enumerate() {
             self.send_files(at, machine, built)?;
         }
-        let own = self.check()?;
+        let own = self.check(wanted)?;
         let clocks = self.clocks(own)?;
         self.ahead = clocks.iter().map(|clock| Some(clock.ahead)).collect();
         bar.finish_and_clear();
@@ -253,8 +268,10 @@ impl Several<'_> {
     }
 
     /// Lets each machine look at itself. Returns what each says of its clock.
-    fn check(&mut self) -> anyhow::Result<Vec<Result<Span, String>>> {
+    fn check(&mut self, wanted: &[Wanted]) -> anyhow::Result<Vec<Result<Span, String>>> {
         let system = &self.source.system;
+        let settings = wanted.iter().map(|wanted| wanted.system.run);
+        let tunes = settings.filter(|settings| settings.tune != TuneProfile::Off);
         let sources = system.programs.iter().filter(|program| program.source.is_some());
         let built = sources.map(|p| (p.name.clone(), format!("{BUILT}/{}", p.name)));
         let built: BTreeMap<_, _> = built.collect();
@@ -265,6 +282,7 @@ impl Several<'_> {
                 interface: machine.interface.clone(),
                 transport: machine.transport,
                 built: built.clone(),
+                tunes: tunes.clone().map(|settings| self.tune_order(machine, settings)).collect(),
             };
             self.fleet.tell(at, &Order::Check(order), &[]);
         }
@@ -348,6 +366,64 @@ impl Several<'_> {
         }
     }
 
+    /// What is set on a machine for a run.
+    fn tune_order(&self, machine: &HostMachine, settings: RunSettings) -> TuneOrder {
+        let takes = self.machines.start_in + settings.duration + settings.hang_timeout;
+        TuneOrder {
+            profile: settings.tune,
+            cores: machine.tune_cores.clone(),
+            force: machine.tune_force,
+            root: machine.tune_root.clone(),
+            most_ns: (takes + TUNED_BEYOND).as_ns(),
+        }
+    }
+
+    /// Sets on all machines what a run asks for. What was set on each; nothing where nothing is
+    /// asked for.
+    fn tune(&mut self, settings: RunSettings) -> anyhow::Result<Vec<Option<String>>> {
+        let mut set = vec![None; self.machines.list.len()];
+        if tuned::profile(settings.tune).is_none() {
+            return Ok(set);
+        }
+        for (at, machine) in self.machines.list.iter().enumerate() {
+            self.fleet.tell(at, &Order::Tune(self.tune_order(machine, settings)), &[]);
+        }
+        while let Some(waits) = set.iter().position(Option::is_none) {
+            let of = |fleet: &Fleet<'_>| format!("the {} is not tuned", fleet.name(waits));
+            if let (at, Event::Told(Told::Tuned { what }, _)) = self.fleet.expect(SET_UP, &of)? {
+                let host = &self.source.system.node(self.machines.list[at].host).name;
+                terminal::say(format_args!("{host}: tuned: {what}"));
+                set[at] = Some(what);
+            }
+        }
+        Ok(set)
+    }
+
+    /// Lets the machines take back what was set. One that is gone does so by itself.
+    fn restore(&mut self, set: &[Option<String>]) {
+        let is_tuned = |at: &usize| set[*at].is_some() && self.fleet.speaks(*at);
+        let mut waits: BTreeSet<usize> = (0..set.len()).filter(is_tuned).collect();
+        waits.iter().for_each(|at| self.fleet.tell(*at, &Order::Restore, &[]));
+        let until = MonoTime::now() + SET_UP;
+        while !waits.is_empty() && MonoTime::now() < until {
+            match self.fleet.next(until) {
+                Some((at, Event::Told(Told::Restored { note }, _))) => {
+                    let host = &self.source.system.node(self.machines.list[at].host).name;
+                    if let Some(note) = note {
+                        terminal::say(format_args!("{host}: {note}"));
+                    }
+                    waits.remove(&at);
+                }
+                Some((at, Event::Ended(_))) => _ = waits.remove(&at),
+                _ => {}
+            }
+        }
+        for at in waits {
+            let name = self.fleet.name(at);
+            terminal::say(format_args!("onbeat: the {name} does not say that it is as before"));
+        }
+    }
+
     /// One run.
     fn one(
         &mut self,
@@ -356,6 +432,7 @@ impl Several<'_> {
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Measured> {
         let settings = wanted.system.run;
+        let set = self.tune(settings)?;
         let start = StartAt::In(self.machines.start_in).network_ns();
         chosen::announce(start);
         runs::modelled(wanted);
@@ -387,6 +464,13 @@ impl Several<'_> {
         let (mut logs, why) = self.hear(&bar, interrupted);
         bar.finish_and_clear();
         self.read_again(&mut logs);
+        self.restore(&set);
+        for (log, set) in logs.iter_mut().zip(set) {
+            if let Some(Carrier::Interfaces { parts, .. }) = log.as_mut().map(|it| &mut it.network)
+            {
+                parts.iter_mut().for_each(|part| part.tuned.clone_from(&set));
+            }
+        }
         let Some(log) = self.joined(logs)? else {
             bail!("{}", why.unwrap_or_else(|| "nothing was recorded".to_owned()));
         };

@@ -133,6 +133,8 @@ impl Draft<'_> {
         } else if apart.chance(10) {
             run.insert("companions".into(), json!(apart.chance(50)));
             run.insert("policy".into(), json!(apart.one(&["fifo", "rr", "other"])));
+            let profiles = ["off", "none", "cpuset", "tuned-like"];
+            run.insert("tune".into(), json!(apart.one(&profiles)));
         }
         self.maybe_bool(run, "noise");
         self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));

@@ -35,7 +35,9 @@ pub use journal::{
 pub use kernel::{Kernel, ThisKernel};
 pub use onbeat_configuration::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan};
 pub use plan::{Change, Plan, Profile, Requirement, WishError, plan};
-pub use run::{Applied, Event, Interrupt, State, Status, TuneError, apply, guard, undo, verify};
+pub use run::{
+    Applied, Event, Interrupt, State, Status, TuneError, apply, end, guard, undo, verify,
+};
 pub use session::sessions;
 pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapshot};
 pub use target::{Bound, Form, Target, Value};

@@ -400,19 +400,24 @@ fn effective(edge: &Edge, target: &Target, now: &Value) -> State {
 }
 
 /// The dead-man timer of the tune that began at `started_ns`: waits until it is confirmed or
-/// undone, or its time is over, and then undoes it, again and again until all is undone. What
-/// prevents it is reported. Gives whether it undid anything.
+/// undone, or its time is over, or the process is that it is for, and then undoes it, again and
+/// again until all is undone. What prevents it is reported. Gives whether it undid anything.
 ///
 /// # Errors
 ///
 /// It cannot say that it is there: no other process would know of it.
-pub fn guard(edge: &Edge, started_ns: i64, tell: &mut dyn FnMut(&str)) -> Result<bool, TuneError> {
+pub fn guard(
+    edge: &Edge,
+    started_ns: i64,
+    process: Option<&Identity>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<bool, TuneError> {
     let word = started_ns.to_string();
     let failed = |error| JournalError::File { path: edge.machine().path("/"), error };
     Helper::Guard.ready(edge.machine(), &word).map_err(failed)?;
     let (mut patience, mut stuck) = (TRY_AGAIN, None);
     loop {
-        match guard_once(edge, started_ns, &mut stuck) {
+        match guard_once(edge, started_ns, process, &mut stuck) {
             Ok(Look::Over(undone)) => return Ok(undone),
             Ok(Look::Waits) => pause(LOOK_AGAIN),
             Ok(Look::Ended(owner)) => {
@@ -450,11 +455,18 @@ enum Look {
 /// Who has the lock, how far the journal is, and since when that is so.
 type Stuck = Option<(Identity, usize, MonoTime)>;
 
-fn guard_once(edge: &Edge, started_ns: i64, stuck: &mut Stuck) -> Result<Look, TuneError> {
+fn guard_once(
+    edge: &Edge,
+    started_ns: i64,
+    process: Option<&Identity>,
+    stuck: &mut Stuck,
+) -> Result<Look, TuneError> {
     let Some(until) = unconfirmed(&journal::read(edge.machine())?, started_ns) else {
         return Ok(Look::Over(false));
     };
-    if MonoTime::now() < MonoTime::from_ns(until) {
+    // One of which the kernel does not say whether it lives counts as living.
+    let lives = |process: &Identity| process.living().map_or(true, |living| living.is_some());
+    if MonoTime::now() < MonoTime::from_ns(until) && process.is_none_or(lives) {
         return Ok(Look::Waits);
     }
     let journal = match Journal::open(edge.machine()) {
@@ -493,6 +505,35 @@ fn still(edge: &Edge, stuck: &mut Stuck) -> Result<Look, TuneError> {
             Ok(Look::Waits)
         }
     }
+}
+
+/// Takes back the tune that began at `started_ns`, for whoever made it; waits for a while if
+/// another process is at work. Gives how many changes could not be taken back; none if that tune
+/// is no longer in force: what others have made since is theirs.
+///
+/// # Errors
+///
+/// The journal cannot be opened or put away.
+pub fn end(
+    edge: &Edge,
+    started_ns: i64,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Option<usize>, TuneError> {
+    let until = MonoTime::now() + STUCK;
+    let journal = loop {
+        match Journal::open(edge.machine()) {
+            Err(JournalError::Locked(_)) if MonoTime::now() < until => pause(LOOK_AGAIN),
+            journal => break journal?,
+        }
+    };
+    let of_tune = |record: &Record| match record {
+        Record::Tune { started_ns, .. } => Some(*started_ns),
+        _ => None,
+    };
+    if journal.records().iter().rev().find_map(of_tune) != Some(started_ns) {
+        return Ok(None);
+    }
+    undo(edge, journal, &mut Interrupt::never(), tell).map(Some)
 }
 
 /// By when the tune that began then must be confirmed, if it is not.

@@ -433,10 +433,10 @@ fn a_tune_that_nobody_confirms_undoes_itself_and_one_that_is_confirmed_stays() {
             Journal::open(&made.machine()).unwrap().confirm().unwrap();
         }
         assert!(
-            !guard(&edge, started + 1, &mut |_| ()).unwrap(),
+            !guard(&edge, started + 1, None, &mut |_| ()).unwrap(),
             "another tune is not its business"
         );
-        assert_eq!(guard(&edge, started, &mut |_| ()).unwrap(), !confirmed);
+        assert_eq!(guard(&edge, started, None, &mut |_| ()).unwrap(), !confirmed);
         assert_eq!(made.all() == before, !confirmed);
         assert_eq!(made.undo(&mut Interrupt::never()).unwrap().0, 0);
         assert_eq!(made.all(), before);
@@ -461,7 +461,7 @@ fn what_cannot_be_undone_at_first_is_tried_again_until_it_is() {
         // Whatever was in the way has gone.
         made.write("/pretended/refuses", &format!("{refuses}\n"));
     };
-    assert!(guard(&edge, started, &mut tell).unwrap());
+    assert!(guard(&edge, started, None, &mut tell).unwrap());
     assert_eq!(told, ["settings that could not be taken back yet: 1; tried again"]);
     assert_eq!(made.all(), before);
 }

@@ -9,6 +9,7 @@ use onbeat_model::record::{LoadSample, Record, RunLog};
 use onbeat_model::system::{
     Backend, Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, ProgramLimits, Quantity,
     Reference, ReservationMode, RunSettings, Scenario, SchedulingPolicy, Subject, System, TimeMode,
+    TuneProfile,
 };
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::{BitRate, Octets};
@@ -58,6 +59,7 @@ pub(crate) fn two_hosts() -> System {
         noise: true,
         companions: true,
         policy: SchedulingPolicy::Fifo,
+        tune: TuneProfile::Off,
         hang_timeout: Span::from_s(5),
         limits: ProgramLimits::default(),
     };

@@ -333,6 +333,8 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
             result.network.parts.iter().map(part).collect::<Vec<_>>().join("; ")
         }
     };
+    let tuned = |part: &PartResult| Some(format!("{}: {}", part.host, part.tuned.as_ref()?));
+    let tuned = result.network.parts.iter().filter_map(tuned).map(|line| ("Tuned", line));
     let mut settings = vec![
         ("Network", network),
         ("Time", time_name(result.time).to_owned()),
@@ -343,6 +345,7 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
             None => ("Reservations", if result.protected { "made" } else { "not made" }.to_owned()),
         },
     ];
+    settings.extend(tuned);
     if let Some(lag) = result.lag_max_ns {
         settings.push(("Engine behind the clock by at most", Span::from_ns(lag).to_string()));
     }

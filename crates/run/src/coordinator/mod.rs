@@ -110,6 +110,8 @@ pub struct RunOptions<'a> {
     pub calls: Option<&'a mut Calls>,
     /// Watches over the programs should this process be killed.
     pub reaper: Option<&'a mut Reaper>,
+    /// A control group whose processors the programs have that join the run.
+    pub isolated: Option<PathBuf>,
 }
 
 /// What a run leaves.
@@ -162,6 +164,7 @@ pub fn run<'a>(
     mut options: RunOptions<'a>,
 ) -> Result<Outcome, NoRun> {
     let (reaper, limits) = (options.reaper.take(), options.settings.limits);
+    let isolated = options.isolated.take();
     let real = options.settings.time == TimeMode::Real;
     if let Some(it) = system.synchronisation.filter(|it| it.in_run && real) {
         let message = "gPTP takes part in runs in virtual time only".to_owned();
@@ -183,7 +186,7 @@ pub fn run<'a>(
     let mut session = Session::new(system, plan, options, carrier)?;
     session.open_stations_on_kernel()?;
     session.open_synthetic_on_kernel()?;
-    let (mut started, mut notes) = Started::new(&limits, reaper)?;
+    let (mut started, mut notes) = Started::new(&limits, isolated.as_deref(), reaper)?;
     notes.extend(unscheduled(&settings));
     let users = users(session.programs.iter().copied(), &session.carrier.kind, by_stations)?;
     for (position, user) in session.programs.positions().zip(&users) {
@@ -339,12 +342,21 @@ impl<'a> Started<'a> {
     /// Makes the programs' control group, and says what it does not do for them, and why.
     fn new(
         limits: &ProgramLimits,
+        isolated: Option<&Path>,
         mut reaper: Option<&'a mut Reaper>,
     ) -> io::Result<(Self, Vec<String>)> {
-        let (cgroup, notes) = match Cgroup::new(limits) {
+        let (mut cgroup, mut notes) = match Cgroup::new(limits) {
             Ok((cgroup, notes)) => (Some(cgroup), notes),
             Err(error) => (None, without_cgroup(limits, &error)),
         };
+        if let Some(group) = isolated {
+            let failed = match &mut cgroup {
+                Some(cgroup) => cgroup.isolate(group),
+                None => Err(io::Error::other("there is no group for the run")),
+            };
+            let note = |error| format!("the programs do not run on isolated processors: {error}");
+            notes.extend(failed.err().map(note));
+        }
         let directories = cgroup.as_ref().map(|one| one.directories().to_vec()).unwrap_or_default();
         if let Some(reaper) = &mut reaper {
             for directory in &directories {

@@ -221,6 +221,7 @@ impl Carrier {
                     transport,
                     cut_off: false,
                     ahead: None,
+                    tuned: None,
                 };
                 record::Carrier::Interfaces { parts: vec![part], epoch_ns: *epoch_ns }
             }

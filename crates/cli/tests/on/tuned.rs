@@ -1,0 +1,181 @@
+//! What runs set on machines: profiles of `tune`, on the files of fake ones.
+
+use super::*;
+use crate::common::machine::{self, JOURNAL};
+
+/// What a scenario sets, and which CPUs there are for it.
+const SCENARIOS: &str = "[[scenario]]\nname = \"tuned\"\ntune = \"cpuset\"\n\
+                         [[scenario]]\nname = \"reboot\"\ntune = \"tuned-like\"\n";
+/// Set on each machine: the interrupt is bound to 0-3 before.
+const INTERRUPT: &str = "proc/irq/24/smp_affinity_list";
+/// The last thing that is set.
+const LAST: &str = "sys/fs/cgroup/cpuset/cpuset.sched_load_balance";
+
+/// Two hosts with scenarios, and the fake files of their machines.
+struct Tuned {
+    machines: Machines,
+    system: TestSystem,
+    files: [machine::Machine; 2],
+}
+
+impl Tuned {
+    fn new(name: &str) -> Option<Self> {
+        let machines = Machines::new(name)?;
+        let system = TestSystem::new(&two_hosts(&(programs("talk", "listen") + SCENARIOS)));
+        system.program("counts.c", "left").program("counts.c", "right");
+        let this =
+            Self { machines, system, files: [machine::Machine::new(), machine::Machine::new()] };
+        this.write("tune_cores = [2, 3]\n");
+        Some(this)
+    }
+
+    /// The file of machines, with more of each.
+    fn write(&self, more: &str) {
+        self.machines.slow_shells(&self.system, "");
+        let file = self.system.path().join("machines.toml");
+        let text = std::fs::read_to_string(&file).expect("the file");
+        let mut tables = text.split("[[machine]]");
+        let mut text = tables.next().expect("the head").to_owned();
+        for (table, files) in tables.zip(&self.files) {
+            let root = files.0.path().display();
+            text += &format!("[[machine]]{table}tune_root = \"{root}\"\n{more}");
+        }
+        std::fs::write(&file, text).expect("written");
+    }
+
+    fn before(&self) -> [BTreeMap<String, String>; 2] {
+        self.files.each_ref().map(machine::Machine::all)
+    }
+
+    /// How many lines the journal of the first machine has.
+    fn lines(&self) -> usize {
+        let octets = std::fs::read(self.files[0].0.path().join(JOURNAL)).unwrap_or_default();
+        octets.iter().filter(|octet| **octet == b'\n').count()
+    }
+
+    /// Waits until nothing is tuned any more, and all is as before.
+    fn are_as_before(&self, before: &[BTreeMap<String, String>; 2], what: &str) {
+        self.machines.are_clean(what);
+        let until = MonoTime::now() + LONG;
+        while self.files.iter().any(machine::Machine::is_tuned) {
+            assert!(MonoTime::now() < until, "{what}: {:?} are tuned", self.files[0].all());
+            pause(Span::from_ms(5));
+        }
+        assert_eq!(&self.before(), before, "{what}");
+    }
+
+    /// What is said of a run that is refused; nothing is left of it.
+    fn refused(&self, scenario: &str, wanted: &[&str]) {
+        let before = self.before();
+        let output = self.machines.run(&self.system, &["--scenario", scenario], 5);
+        let said = String::from_utf8_lossy(&output.stderr);
+        for wanted in wanted {
+            assert!(said.contains(wanted), "{wanted}: {said}");
+        }
+        assert!(!self.system.path().join("out").exists(), "nothing was run");
+        self.are_as_before(&before, wanted[0]);
+    }
+}
+
+#[test]
+fn a_profile_of_a_scenario_is_in_force_for_its_run_and_then_all_is_as_before() {
+    let Some(tuned) = Tuned::new("t") else { return };
+    let before = tuned.before();
+    let mut command =
+        tuned.machines.command(&tuned.system, "1s", &["--scenario", "tuned", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("onbeat");
+    tuned.machines.process("b", "build/right");
+    let is = tuned.files.each_ref().map(|files| [files.read(INTERRUPT), files.read(LAST)]);
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(is, [["0-1", "0"]; 2], "programs run, and all is set: {said}");
+    tuned.are_as_before(&before, "a run");
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (at, host) in ["a", "b"].into_iter().enumerate() {
+        let what = results["runs"][0]["network"]["parts"][at]["tuned"].as_str().expect("a text");
+        assert!(what.starts_with("cpuset on processors 2-3: "), "{what}");
+        assert!(what.contains("interrupt 24 (eth0-rx-0) on 0-1"), "{what}");
+        assert!(what.contains("1 refused by the kernel: interrupt 26"), "{what}");
+        assert!(said.contains(&format!("{host}: tuned: {what}")), "{said}");
+        let page = std::fs::read_to_string(tuned.system.path().join("out/report.html"));
+        assert!(page.expect("a page").contains(&format!("{host}: {what}")), "it is in the report");
+    }
+    // The report is made again from the records.
+    assert_eq!(common::results(&["report", "."], tuned.system.path(), 0), results);
+    let output = tuned.machines.run(&tuned.system, &["--json"], 0);
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(results["runs"][0]["network"]["parts"][0].get("tuned"), None, "nothing is set");
+    assert_eq!(tuned.before(), before);
+}
+
+#[test]
+fn what_is_set_is_taken_back_whatever_dies_at_any_moment() {
+    let Some(tuned) = Tuned::new("d") else { return };
+    let before = tuned.before();
+    let mut caught = 0;
+    // While it is set, a line of the journal each time; and while programs run.
+    for (victim, after) in [
+        ("command", 3),
+        ("onbeat part", 2),
+        ("onbeat part", 9),
+        ("onbeat keeper", 20),
+        ("sh -c", 14),
+        ("onbeat part", usize::MAX),
+        ("command", usize::MAX),
+        ("tune --root", usize::MAX),
+        ("build/left", usize::MAX),
+    ] {
+        let what = format!("{victim} killed after line {after}");
+        let mut command = tuned.machines.command(&tuned.system, "2s", &["--scenario", "tuned"]);
+        let log = std::fs::File::create(tuned.system.path().join("said")).expect("a file");
+        let mut child = command.stdout(Stdio::null()).stderr(log).spawn().expect("onbeat");
+        match after {
+            usize::MAX => _ = tuned.machines.process("a", "build/left"),
+            _ => {
+                let until = MonoTime::now() + LONG;
+                while tuned.lines() < after {
+                    assert!(MonoTime::now() < until, "{what}: it does not come so far");
+                    std::hint::spin_loop();
+                }
+            }
+        }
+        match victim {
+            "command" => child.kill().expect("it is a child"),
+            _ => kill(tuned.machines.process("a", victim)),
+        }
+        caught += usize::from(tuned.files[0].is_tuned());
+        child.wait().expect("it ends");
+        tuned.are_as_before(&before, &what);
+        let _ = std::fs::remove_dir_all(tuned.system.path().join("out"));
+        recovered(&tuned.system);
+    }
+    assert!(caught >= 5, "only {caught} were caught while something was set");
+}
+
+#[test]
+fn a_profile_that_cannot_be_set_is_refused_with_machine_and_reason() {
+    let Some(tuned) = Tuned::new("r") else { return };
+    let name = "machine of host `a` (namespace";
+    tuned.refused("reboot", &["(namespace", "tuned-like needs a reboot", "rcu_nocbs=2-3"]);
+    tuned.write("");
+    tuned.refused("tuned", &["(namespace", "tune profile cpuset: `tune_cores` is missing"]);
+    tuned.write("tune_cores = [7]\n");
+    tuned.refused("tuned", &["(namespace", "there are no processors 7: this machine has 0-3"]);
+    // The kernel does not take one: all that was set before, on both, is taken back.
+    tuned.write("tune_cores = [2, 3]\n");
+    let refuses = tuned.files[0].read("pretended/refuses");
+    let file = "/sys/devices/virtual/workqueue/cpumask";
+    tuned.files[0].write("pretended/refuses", &format!("{refuses}\n{file}\n"));
+    tuned.refused("tuned", &[name, "unbound kernel work elsewhere", file, "nothing is changed"]);
+    tuned.files[0].write("pretended/refuses", &format!("{refuses}\n"));
+    // Another tune is in force, and stays.
+    tuned.files[0].tune(&machine::apply(&[]), 0);
+    let journal = tuned.files[0].read(JOURNAL);
+    let all = tuned.before();
+    let output = tuned.machines.run(&tuned.system, &["--scenario", "tuned"], 5);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(name) && said.contains("settings of an earlier tune"), "{said}");
+    tuned.machines.are_clean("another tune");
+    assert_eq!((tuned.files[0].read(JOURNAL), tuned.before()), (journal, all), "it stays");
+}
