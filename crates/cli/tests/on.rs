@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+mod faults;
 mod tuned;
 
 const SSHD: &str = "/usr/sbin/sshd";

@@ -22,14 +22,34 @@ pub(super) struct Ahead {
 impl Ahead {
     /// What all readings allow; if one of the clocks was set between them, perhaps nothing.
     pub(super) fn of(readings: &[Reading]) -> Option<Self> {
-        let least = readings.iter().map(|one| one.read.saturating_sub(one.answered)).max()?;
-        let most = readings.iter().map(|one| one.read.saturating_sub(one.asked)).min()?;
+        let all = readings.iter().map(|reading| Some(Self::one(*reading)));
+        all.reduce(|all, one| all?.and(one?)).flatten()
+    }
+
+    /// What one reading allows.
+    fn one(reading: Reading) -> Self {
+        let Reading { asked, read, answered } = reading;
+        Self { least: read.saturating_sub(answered), most: read.saturating_sub(asked) }
+    }
+
+    /// What two readings allow, if that is anything.
+    fn and(self, other: Self) -> Option<Self> {
+        let (least, most) = (self.least.max(other.least), self.most.min(other.most));
         (least <= most).then_some(Self { least, most })
     }
 
     /// The same as a part's records have it.
     pub(super) fn recorded(self) -> ClockAhead {
         ClockAhead { least: Span::from_ns(self.least), most: Span::from_ns(self.most) }
+    }
+
+    /// The same and what it is after the clock was set by so much, at least and at most.
+    pub(super) fn and_then(self, set_ns: Option<(i64, i64)>) -> Self {
+        let (least, most) = set_ns.unwrap_or_default();
+        Self {
+            least: self.least.saturating_add(least.min(0)),
+            most: self.most.saturating_add(most.max(0)),
+        }
     }
 
     /// By how much it is ahead of another.
@@ -48,6 +68,41 @@ impl Ahead {
     /// How far apart they are at least.
     fn apart_least(self) -> Span {
         Span::from_ns(self.least.max(self.most.saturating_neg()).max(0))
+    }
+}
+
+/// By how much a clock is set while it is watched: readings beside one that is never set and runs
+/// at the same rate, as CLOCK_MONOTONIC beside CLOCK_TAI, allow one difference until then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    /// The difference at first, and since it was last set.
+    first: Option<Ahead>,
+    now: Option<Ahead>,
+    /// By how much the clock was ahead of what it would have been.
+    by: Option<Ahead>,
+}
+
+impl Moved {
+    /// Takes one more reading.
+    pub(super) fn note(&mut self, reading: Reading) {
+        let one = Ahead::one(reading);
+        let same = self.now.map_or(Some(one), |now| now.and(one));
+        if let (None, Some(first)) = (same, self.first) {
+            let by = one.of_other(first);
+            let all = self.by.unwrap_or(Ahead { least: 0, most: 0 });
+            let (least, most) = (all.least.min(by.least), all.most.max(by.most));
+            self.by = Some(Ahead { least, most });
+        }
+        if self.by.is_none() {
+            self.first = same;
+        }
+        self.now = same.or(Some(one));
+    }
+
+    /// By how much it was set since the first reading, at least and at most, zero included; nothing
+    /// if it was not.
+    pub(super) fn by(self) -> Option<(i64, i64)> {
+        self.by.map(|by| (by.least, by.most))
     }
 }
 
@@ -137,6 +192,25 @@ mod tests {
         ];
         assert_eq!(Ahead::of(&set), None);
         assert_eq!(Ahead::of(&[]), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_while_it_is_watched_is_found_and_by_how_much() {
+        let mut moved = Moved::default();
+        let mut note = |at: i64, ahead: i64, takes: i64| {
+            let read = at + takes / 2 + ahead;
+            moved.note(Reading { asked: at, read, answered: at + takes });
+            moved.by()
+        };
+        // One reading was interrupted.
+        for (at, takes) in [(0, 40), (100, 9_000), (9_500, 20)] {
+            assert_eq!(note(at, 1_000_000, takes), None);
+        }
+        assert_eq!(note(20_000, 1_000_500, 30), Some((0, 525)));
+        assert_eq!(note(21_000, 1_000_500, 30), Some((0, 525)));
+        // Back, and there for ever: the most it was away stays.
+        assert_eq!(note(30_000, 1_000_000, 40), Some((-30, 525)));
+        assert_eq!(note(31_000, 300_000, 20), Some((-700_020, 525)));
     }
 
     #[test]

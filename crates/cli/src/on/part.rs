@@ -7,6 +7,7 @@
 //! ```
 //! When the input ends or is silent, so does the run; whatever happens, the directory goes.
 
+use super::clocks::{Moved, Reading};
 use super::protocol::{self, CheckOrder, Order, RunOrder, Told, TuneOrder};
 use super::tuned::{Prepared, Tuned};
 use crate::build;
@@ -16,6 +17,7 @@ use crate::run;
 use crate::source::Source;
 use crate::trust::Trust;
 use anyhow::{Context, bail, ensure};
+use onbeat::clock::MonoTime;
 use onbeat::interface::{
     ClockKind, Interface, InterfaceOptions, InterfaceSettings, NetworkClock, Synchronisation,
 };
@@ -280,9 +282,12 @@ impl Member {
         let (plan, _) = self.source.plan_to_run(&system, system.run.protected)?;
         let stations = self.source.stations(&system)?;
         let mut shown = None;
+        let mut clock = Moved::default();
+        clock.note(read_clock());
         let mut progress = |now: NetTime| {
             let tenth = now.as_ns() / 100_000_000;
             if shown.replace(tenth) != Some(tenth) {
+                clock.note(read_clock());
                 tell.say(&Told::Progress { ns: now.as_ns() });
             }
         };
@@ -337,9 +342,16 @@ impl Member {
                 "processes {left:?}, which the programs left behind, could not be ended"
             ));
         }
-        tell.send(&Told::Done { notes }, &records::encode(&log));
+        clock.note(read_clock());
+        tell.send(&Told::Done { notes, set_ns: clock.by() }, &records::encode(&log));
         Ok(())
     }
+}
+
+/// Reads CLOCK_TAI beside the clock that is never set.
+fn read_clock() -> Reading {
+    let now = || MonoTime::now().as_ns();
+    Reading { asked: now(), read: StartAt::In(Span::ZERO).network_ns(), answered: now() }
 }
 
 /// What the machine says of its clock.

@@ -114,8 +114,9 @@ pub(super) enum Told {
     Progress { ns: i64 },
     /// A part of what is recorded.
     Recorded,
-    /// The run is over. With its records.
-    Done { notes: Vec<String> },
+    /// The run is over. With its records, and by how much the machine's clock was set meanwhile, in
+    /// nanoseconds, at least and at most.
+    Done { notes: Vec<String>, set_ns: Option<(i64, i64)> },
     /// An order could not be carried out.
     Failed { why: String },
 }
@@ -170,7 +171,7 @@ mod tests {
         vec![
             (Told::Hello { version: "1".into() }, Vec::new()),
             (Told::Clock { number: 7, tai_ns: i64::MIN }, Vec::new()),
-            (Told::Done { notes: vec!["ü\n".into()] }, vec![0; 70_000]),
+            (Told::Done { notes: vec!["ü\n".into()], set_ns: Some((-7, 0)) }, vec![0; 70_000]),
             (Told::Failed { why: String::new() }, vec![1]),
         ]
     }

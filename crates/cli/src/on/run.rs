@@ -72,9 +72,17 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     });
     let recordings = recordings.collect::<anyhow::Result<Vec<_>>>()?;
     let ahead = vec![None; machines.list.len()];
+    let set_ns = vec![None; machines.list.len()];
     let addresses = vec![None; machines.list.len()];
-    let mut several =
-        Several { source: &source, machines: &machines, fleet, recordings, ahead, addresses };
+    let mut several = Several {
+        source: &source,
+        machines: &machines,
+        fleet,
+        recordings,
+        ahead,
+        set_ns,
+        addresses,
+    };
     match several.set_up(file, &built, &wanted) {
         Err(_) if interrupted.load(Ordering::Relaxed) => {
             terminal::say("onbeat: interrupted: nothing was run");
@@ -148,6 +156,8 @@ struct Several<'a> {
     recordings: Vec<Recording>,
     /// What each machine's clock showed when it was last read.
     ahead: Vec<Option<Ahead>>,
+    /// By how much its clock was set during the last run, at least and at most.
+    set_ns: Vec<Option<(i64, i64)>>,
     /// The link-local address of each machine's interface.
     addresses: Vec<Option<Ipv6Addr>>,
 }
@@ -337,9 +347,10 @@ impl Several<'_> {
                 false => None,
             };
             let (Some(before), Some(after)) = (before, self.ahead[at]) else { continue };
+            let meanwhile = before.and_then(self.set_ns[at].take());
             if let Some(Carrier::Interfaces { parts, .. }) = log.as_mut().map(|it| &mut it.network)
             {
-                let ahead = Some(before.recorded().either(after.recorded()));
+                let ahead = Some(meanwhile.recorded().either(after.recorded()));
                 parts.iter_mut().for_each(|part| part.ahead = ahead);
             }
         }
@@ -542,14 +553,17 @@ impl Several<'_> {
                     recorded[at].extend(octets);
                     None
                 }
-                Event::Told(Told::Done { notes }, octets) => match self.done(at, &notes, &octets) {
-                    Err(error) => Some(format!("{error:#}")),
-                    Ok(log) => {
-                        let early = early(&log);
-                        parts[at] = Part::Done(Box::new(log));
-                        early
+                Event::Told(Told::Done { notes, set_ns }, octets) => {
+                    self.set_ns[at] = set_ns;
+                    match self.done(at, &notes, &octets) {
+                        Err(error) => Some(format!("{error:#}")),
+                        Ok(log) => {
+                            let early = early(&log);
+                            parts[at] = Part::Done(Box::new(log));
+                            early
+                        }
                     }
-                },
+                }
                 // What it has recorded is here already.
                 Event::Ended(_) if matches!(parts[at], Part::Done(_)) => None,
                 Event::Told(Told::Failed { why }, _) | Event::Ended(why) => Some(why),
@@ -577,6 +591,14 @@ impl Several<'_> {
     /// The records of a machine whose part is over, and what it says of it.
     fn done(&self, at: usize, notes: &[String], octets: &[u8]) -> anyhow::Result<RunLog> {
         let host = &self.source.system.node(self.machines.list[at].host).name;
+        if let Some((least, most)) = self.set_ns[at] {
+            terminal::say(format_args!(
+                "{host}: its clock was set during the run, by {} to {}: latencies from and to it \
+                 are known only as far as that",
+                Span::from_ns(least),
+                Span::from_ns(most)
+            ));
+        }
         for note in notes {
             terminal::say(format_args!("{host}: {note}"));
         }

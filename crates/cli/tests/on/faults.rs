@@ -1,0 +1,159 @@
+//! What goes wrong in the middle of runs on machines: their figures are unknown then, with the
+//! reason, and what was recorded is kept.
+
+use super::*;
+
+/// How far a recording has to be until a run counts as in its middle.
+const RECORDED: u64 = 10_000;
+
+/// Starts a run, and waits until a part of what it records has come.
+fn in_the_middle(mut command: Command, recording: &Path) -> Child {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("onbeat");
+    let until = MonoTime::now() + LONG;
+    while !std::fs::metadata(recording).is_ok_and(|of| of.len() > RECORDED) {
+        assert!(MonoTime::now() < until, "nothing is told");
+        pause(Span::from_ms(5));
+    }
+    child
+}
+
+/// The clocks of machines, as files that say by how much they are ahead.
+struct Clocks(tempfile::TempDir);
+
+impl Clocks {
+    fn new() -> Self {
+        let made = Self(tempfile::tempdir().expect("a directory"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/clock_step.c");
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O2", "-o"]).arg(made.library()).arg(source);
+        assert!(cc.status().expect("cc").success());
+        made
+    }
+
+    fn library(&self) -> PathBuf {
+        self.0.path().join("clock.so")
+    }
+
+    /// Sets the clock of a machine, whose programs read it.
+    fn set(&self, machines: &Machines, host: &str, ahead_ns: i64) {
+        use std::os::unix::fs::FileExt;
+        let space = format!("/run/netns/{}", machines.space(host));
+        let number = std::fs::metadata(space).expect("a namespace").ino();
+        let path = self.0.path().join(number.to_string());
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(path).expect("a clock");
+        file.write_all_at(&ahead_ns.to_ne_bytes(), 0).expect("set");
+    }
+}
+
+#[test]
+fn what_a_clock_does_that_is_set_during_a_run_counts_in_what_is_known() {
+    let Some(machines) = Machines::new("j") else { return };
+    let system = counting();
+    machines.slow_shells(&system, "");
+    let clocks = Clocks::new();
+    let step = 200_000_000;
+    // It stays set, or is as before in the end: then no reading of the command's shows it.
+    for back in [false, true] {
+        clocks.set(&machines, "b", 0);
+        let mut command = machines.command(&system, "4s", &["--json"]);
+        command.env("LD_PRELOAD", clocks.library()).env("CLOCKS", clocks.0.path());
+        let recording = system.path().join("out-b.recording");
+        let child = in_the_middle(command, &recording);
+        clocks.set(&machines, "b", step);
+        if back {
+            let told = || std::fs::metadata(&recording).map_or(0, |of| of.len());
+            let (before, until) = (told(), MonoTime::now() + LONG);
+            while told() < before + RECORDED {
+                assert!(MonoTime::now() < until, "nothing more is told");
+                pause(Span::from_ms(5));
+            }
+            clocks.set(&machines, "b", 0);
+        }
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains("b: its clock was set during the run, by "), "{said}");
+        assert!(!said.contains("a: its clock was set"), "{said}");
+        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        // The latencies of messages that came while it was set are in what the results say of it.
+        let apart = &results["runs"][0]["clock_differences"][0];
+        let (least, most) = (number(apart, "read_least_ns"), number(apart, "read_greatest_ns"));
+        assert!(least <= 0 && step <= most, "{back}: {apart}");
+        let longest = number(channel(&results, "c"), "latency_ns.max");
+        assert!(longest > step, "{longest}: the clock was not set at all");
+        machines.are_clean("a clock that was set");
+    }
+}
+
+/// A small file system, in a directory; gone with this.
+struct Small(PathBuf);
+
+impl Small {
+    fn new(place: PathBuf, octets: u64) -> Option<Self> {
+        std::fs::create_dir(&place).expect("a directory");
+        let mount = format!("mount -t tmpfs -o size={octets} tmpfs {}", place.display());
+        match onbeat_testkit::run(&mount) {
+            Ok(()) => Some(Self(place)),
+            Err(why) => {
+                not_run(Need::Superuser, why);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = onbeat_testkit::run(&format!("umount -l {}", self.0.display()));
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_in_the_middle_is_named_and_what_was_recorded_until_then_is_kept() {
+    let Some(machines) = Machines::new("f") else { return };
+    let system = counting();
+    machines.shells(&system);
+    let Some(small) = Small::new(system.path().join("small"), 200_000) else { return };
+    let output = small.0.join("out").display().to_string();
+    let command = machines.command(&system, "6s", &["--out", &output]);
+    let child = in_the_middle(command, &small.0.join("out-a.recording"));
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    let full = |line: &&str| line.contains("No space left on device");
+    let full: Vec<_> = said.lines().filter(full).collect();
+    let name = |part: &str| small.0.join(part).display().to_string();
+    assert!(full[0].contains(&name("out-")) && full[0].contains(".recording"), "{said}");
+    assert!(full.len() > 1, "and the results cannot be written: {said}");
+    assert!(counted(&said, "b", "read") > 2_000, "the run lasts as long as it is to: {said}");
+    machines.are_clean("a full disk");
+    assert!(said.contains("--recovered"), "{said}");
+    let parts = [name("out-a"), name("out-b")];
+    let words = ["join", ".", "--recovered", &parts[0], &parts[1], "--out", "elsewhere"];
+    let results = common::results(&words, system.path(), 4);
+    // How many there were altogether is not known.
+    let c = channel(&results, "c");
+    assert_eq!(c["received"], Value::Null, "{c}");
+    assert!(number(&c["listeners"][0], "breakdown.messages") > 100, "{c}");
+}
+
+#[test]
+fn a_program_that_is_killed_on_a_machine_is_named_with_the_machine() {
+    let Some(machines) = Machines::new("p") else { return };
+    let system = counting();
+    machines.shells(&system);
+    let command = machines.command(&system, "30s", &["--json"]);
+    let child = in_the_middle(command, &system.path().join("out-b.recording"));
+    kill(machines.process("b", "build/right"));
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    let reason = said.lines().find(|line| line.contains("ended before its time")).expect("why");
+    for words in ["machine of host `b` (namespace", "program `right`", "signal"] {
+        assert!(reason.contains(words), "{words}: {reason}");
+    }
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(number(channel(&results, "c"), "received") > 100, "what was recorded is kept");
+    machines.are_clean("a program that was killed");
+}
