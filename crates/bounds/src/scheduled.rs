@@ -38,7 +38,7 @@ fn steering(system: &System, node: NodeId) -> Span {
     }
 }
 
-/// What a time on the wire is at most by a clock.
+/// What a time on the wire, or in a stack, is at most by a clock.
 fn by_clock(time: Span, clock: &ClockError) -> Span {
     if clock.drift_ppb == 0 && clock.wander == Span::ZERO {
         return time;
@@ -71,10 +71,15 @@ fn written(system: &System, channel: &Channel) -> Option<Span> {
     }
 }
 
+/// What the talker's stack takes at most, by the talker's clock.
+fn stack_tx_max(system: &System, channel: &Channel) -> Span {
+    by_clock(host(system, channel.talker).stack_tx.max(), &system.node(channel.talker).clock)
+}
+
 /// How long before its launch time a message is written at the latest: as long as its stack takes,
 /// and as much as the talker's clock may be moved meanwhile.
 fn lead(system: &System, channel: &Channel) -> Span {
-    host(system, channel.talker).stack_tx.max() + steering(system, channel.talker)
+    stack_tx_max(system, channel) + steering(system, channel.talker)
 }
 
 /// How long a message may wait for its launch time beside that. A modelled talker is on time; who
@@ -850,14 +855,14 @@ fn bound(
 ) -> Bound {
     let octets = channel.frame();
     let [from, to] = [channel.talker, listener].map(|id| system.node(id));
-    let (sends, receives) = (host(system, channel.talker), host(system, listener));
+    let receives = host(system, listener);
     let mut terms = Vec::new();
     let mut add = |what: String, span: Span| {
         if span != Span::ZERO {
             terms.push(BoundTerm { what, span });
         }
     };
-    add(format!("stack of {}", from.name), sends.stack_tx.max());
+    add(format!("stack of {}", from.name), stack_tx_max(system, channel));
     add(format!("steering of the clock of {}", from.name), steering(system, channel.talker));
     let waits = waits(system, channel);
     add(format!("launch time at {}", from.name), waits);

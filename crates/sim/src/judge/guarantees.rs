@@ -36,8 +36,8 @@ impl Case<'_> {
     /// channel alone the bound holds.
     fn chain(&mut self, chain: &Value, results: &[Value]) {
         let [channel] = list(&chain["channels"]) else { return };
-        let whole = results.iter().any(|one| one["name"] == *channel && self.is_undisturbed(one));
-        let whole = whole && !text(&chain["verdict_reason"]).contains(" was late and caught up, ");
+        let whole = |one: &Value| self.is_undisturbed(one) && is_planned(one) && is_planned(chain);
+        let whole = results.iter().any(|one| one["name"] == *channel && whole(one));
         let most = chain["latency_ns"]["max"].as_i64().zip(chain["bound_ns"].as_i64());
         if let Some((most, bound)) = most.filter(|(most, bound)| whole && most > bound) {
             let name = text(&chain["name"]);
@@ -71,16 +71,11 @@ impl Case<'_> {
             return;
         }
         let place = format!("{} at {}", channel.name, text(&listener["host"]));
-        // A talker that was late and caught up is not counted by bounds, nor one out of its phase.
-        let reason = text(&result["verdict_reason"]);
-        let caught_up = reason.contains(" was late and caught up, ");
-        let unplanned = caught_up
-            || reason.contains(" caught up after one that was late")
-            || reason.contains(" after its phase, and its jitter is ");
-        if undisturbed && !caught_up {
+        let is_planned = is_planned(result);
+        if undisturbed && is_planned {
             self.find("guarantee", format!("{place} took {most} ns of {bound}"));
         }
-        let excused = (self.clocks_jump() || unplanned) && result["verdict"] == "not judged";
+        let excused = (self.clocks_jump() || !is_planned) && result["verdict"] == "not judged";
         if result["verdict"] != "broken" && !excused {
             let verdict = text(&result["verdict"]);
             self.find("books", format!("{place} took {most} ns of {bound}, and is {verdict}"));
@@ -114,6 +109,17 @@ impl Case<'_> {
         }
         found.into_iter().for_each(|what| self.find("guarantee", what));
     }
+}
+
+/// Whether talkers did what bounds count with: none was late and caught up, or out of its phase.
+fn is_planned(result: &Value) -> bool {
+    let reason = text(&result["verdict_reason"]);
+    let what = [
+        " was late and caught up, ",
+        " caught up after one that was late",
+        " after its phase, and its jitter is ",
+    ];
+    !what.iter().any(|what| reason.contains(what))
 }
 
 /// The links of a description, as far as physics is concerned.
