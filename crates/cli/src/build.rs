@@ -79,6 +79,7 @@ pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
         user: None,
         priority: None,
         cores: Vec::new(),
+        budget: None,
         work_max: Span::ZERO,
         origin: Origin::default(),
     }

@@ -1,7 +1,7 @@
 //! Programs: commands, or C sources that a run compiles, their execution times and tasks.
 
 use super::channels::Channels;
-use super::fields::{Fields, NS, presence};
+use super::fields::{Fields, NS, US, presence};
 use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
@@ -11,7 +11,7 @@ use onbeat_model::binding::{Binding, Realisation, ValueType};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_model::execution_times::{self, InvalidRow};
 use onbeat_model::graph::{Graph, Task};
-use onbeat_model::system::{NodeId, NodeKind, Program, ProgramSource, ProgramUser};
+use onbeat_model::system::{CpuBudget, NodeId, NodeKind, Program, ProgramSource, ProgramUser};
 use onbeat_model::time::Span;
 
 /// What fetches files, and those that are shown when something is wrong in them.
@@ -64,6 +64,7 @@ fn program(
         let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=most);
         cores.extend(core.map(|c| c as u16));
     }
+    let budget = budget(&mut fields);
     let work = ("work_max_ns", &raw.work_max_ns);
     let work = fields.time(codes::OUT_OF_RANGE, work, NS, Span::ZERO..=limits::DELAY);
     if let Some(path) = &raw.execution_times {
@@ -96,9 +97,30 @@ fn program(
             .map(|user| ProgramUser { name: user.value.clone(), origin: user.at }),
         priority: priority.map(|p| p as u8),
         cores,
+        budget,
         work_max: work.unwrap_or_default(),
         origin: raw.name.as_ref().map_or(entry.at, |n| n.at),
     })
+}
+
+/// How much of a processor it needs.
+fn budget(fields: &mut Fields<'_, raw::Program>) -> Option<CpuBudget> {
+    let raw = &fields.entry.raw;
+    let (runtime, period) = (&raw.budget_us, &raw.budget_period_us);
+    let deadline = ("budget_deadline_us", &raw.budget_deadline_us);
+    if [runtime, deadline.1, period].iter().all(|key| key.is_none()) {
+        return None;
+    }
+    fields.need("budget_us", runtime);
+    fields.need("budget_period_us", period);
+    let code = codes::OUT_OF_RANGE;
+    let range = limits::BUDGET_PERIOD_MIN..=limits::BUDGET_PERIOD;
+    let period = fields.time(code, ("budget_period_us", period), US, range);
+    let range = Span::from_us(2)..=period.unwrap_or(limits::BUDGET_PERIOD);
+    let deadline = fields.time(code, deadline, US, range).or(period);
+    let range = Span::from_us(2)..=deadline.unwrap_or(limits::BUDGET_PERIOD);
+    let runtime = fields.time(code, ("budget_us", runtime), US, range);
+    Some(CpuBudget { runtime: runtime?, deadline: deadline?, period: period? })
 }
 
 /// What to execute, and what it is compiled from if it is to be compiled.

@@ -26,6 +26,7 @@ const DELAY_NS: i64 = limits::DELAY.as_ns();
 const TICK_NS: i64 = limits::TICK.as_ns();
 const SLOT_ERROR_US: i64 = limits::SLOT_ERROR.as_ns() / 1_000;
 const DEDICATED_WAIT_NS: i64 = limits::DEDICATED_WAIT.as_ns();
+const BUDGET_US: i64 = limits::BUDGET_PERIOD.as_ns() / 1_000;
 const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
 const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
 const STEP_NS: i64 = limits::CLOCK_STEP.as_ns();
@@ -167,8 +168,9 @@ pub(super) struct Run {
     pub(super) noise: Option<At<bool>>,
     /// Whether programs run that do not join, such as loads; true by default.
     pub(super) companions: Option<At<bool>>,
-    /// How the system schedules programs with a priority, in real-time runs: `fifo`, `rr`, or
-    /// `other`, without their priorities and CPUs; `fifo` by default.
+    /// How the system schedules programs with a priority, in real-time runs: `fifo`, `rr`,
+    /// `deadline` by their budgets, or `other`, without their priorities and CPUs; `fifo` by
+    /// default.
     pub(super) policy: Option<At<SchedulingPolicy>>,
     /// What runs on several machines set there for their time: a profile of `onbeat tune`, or
     /// `off`, by default.
@@ -737,6 +739,16 @@ pub(super) struct Program {
     /// Cores that it may use in real-time runs; any by default.
     #[schemars(inner(range(min = 0, max = limits::CORE)))]
     pub(super) cores: Option<At<Vec<At<i64>>>>,
+    /// The most that it computes in each of its periods, in microseconds, in real-time runs of
+    /// policy `deadline`; goes with `budget_period_us`.
+    #[schemars(range(min = 2, max = BUDGET_US))]
+    pub(super) budget_us: Option<At<i64>>,
+    /// By when after a period began it has to have that, in microseconds; the period by default.
+    #[schemars(range(min = 2, max = BUDGET_US))]
+    pub(super) budget_deadline_us: Option<At<i64>>,
+    /// The period, in microseconds.
+    #[schemars(range(min = 100, max = BUDGET_US))]
+    pub(super) budget_period_us: Option<At<i64>>,
     /// The most that its work from reading one message to writing the next takes, in
     /// nanoseconds; 0 by default.
     #[schemars(range(min = 0, max = DELAY_NS))]

@@ -18,6 +18,7 @@ pub mod port;
 pub mod rate;
 pub mod record;
 pub mod reservation;
+mod scheduling;
 pub mod stations;
 pub mod stream;
 pub mod system;

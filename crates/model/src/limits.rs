@@ -117,6 +117,11 @@ pub const MEMORY_MAX: i64 = 1 << 50;
 pub const PROCESSES: i64 = 1 << 22;
 /// The highest core.
 pub const CORE: i64 = 1_023;
+/// The shortest and the longest period of SCHED_DEADLINE that kernels take unless told otherwise
+/// (`kernel.sched_deadline_period_min_us`, `…_max_us`), the latter rounded down.
+pub const BUDGET_PERIOD_MIN: Span = Span::from_us(100);
+/// See [`BUDGET_PERIOD_MIN`].
+pub const BUDGET_PERIOD: Span = Span::from_s(4);
 /// Values that a fifochannel has room for which realises an abstract channel.
 pub const FIFO_VALUES: i64 = crate::binding::FIFO_VALUES_MAX as i64;
 /// Where in a message of a mode the word begins that chooses among alternatives: a guard of a

@@ -3,6 +3,8 @@
 //! A [`System`] is only made by the check of `onbeat-description`, so whoever holds one may rely on
 //! what the fields say: every id is in range, every name is unique, the topology is connected.
 
+pub use crate::scheduling::{CpuBudget, SchedulingPolicy, TuneProfile};
+
 use crate::dedicated::DedicatedPath;
 use crate::device::{Device, DeviceLimits};
 use crate::diagnostic::Origin;
@@ -578,6 +580,8 @@ pub struct Program {
     pub priority: Option<u8>,
     /// The cores that it may use in real-time runs; empty: any.
     pub cores: Vec<u16>,
+    /// What SCHED_DEADLINE gives it, in real-time runs of that policy.
+    pub budget: Option<CpuBudget>,
     /// The most that its work between reading one message and writing the next takes; counts in
     /// the bound of a chain.
     pub work_max: Span,
@@ -765,36 +769,6 @@ impl ReservationMode {
             Self::Srp => "srp",
         }
     }
-}
-
-/// How the system schedules the programs of a run that have a priority (sched(7)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum SchedulingPolicy {
-    /// `SCHED_FIFO`: until they wait.
-    #[default]
-    Fifo,
-    /// `SCHED_RR`: those of one priority in turns.
-    Rr,
-    /// `SCHED_OTHER`, as all other processes, and without CPUs of their own.
-    Other,
-}
-
-/// What a run on several machines sets on each of them for its time: the profiles of `tune`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum TuneProfile {
-    /// Nothing.
-    #[default]
-    Off,
-    /// What needs no isolated CPUs.
-    None,
-    /// CPUs isolated by a cpuset.
-    Cpuset,
-    /// CPUs isolated by boot parameters, which must be in force.
-    TunedLike,
 }
 
 /// What keeps the channels of a run apart on their network.

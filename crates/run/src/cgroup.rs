@@ -361,8 +361,7 @@ mod tests {
 
     #[test]
     fn programs_of_a_run_have_the_processors_of_another_group_and_loads_have_not() {
-        use crate::process::{Running, Start};
-        use onbeat_model::system::{NodeId, Program};
+        use crate::process::{Running, Start, tests::sleeper};
         use onbeat_testkit::{Need, not_run};
         let Some(processors) = Processors::new() else {
             return not_run(Need::Superuser, "no group with processors can be made");
@@ -372,23 +371,10 @@ mod tests {
             Err(error) => return not_run(Need::Superuser, error),
         };
         cgroup.isolate(&processors.0).expect("it may be joined");
-        let program = |joins| Program {
-            name: "program".to_owned(),
-            host: NodeId(0),
-            command: vec!["sleep".to_owned(), "1000".to_owned()],
-            source: None,
-            execution_times: None,
-            tasks: None,
-            joins,
-            user: None,
-            priority: None,
-            cores: Vec::new(),
-            work_max: Span::ZERO,
-            origin: onbeat_model::diagnostic::Origin::default(),
-        };
         for joins in [true, false] {
             let start = Start { cgroup: Some(&cgroup), ..Start::default() };
-            let running = Running::start(&program(joins), Path::new("/"), start).expect("sleep");
+            let running =
+                Running::start(&sleeper(joins, None), Path::new("/"), start).expect("sleep");
             let groups = read_to_string(format!("/proc/{}/cgroup", running.group()));
             let name = processors.0.file_name().expect("a name").to_string_lossy().into_owned();
             let groups = groups.expect("it runs");

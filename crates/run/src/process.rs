@@ -6,7 +6,7 @@
 //! is the *reaper*: a second process that holds the read end of a pipe, is told of all groups and
 //! temporary files, and clears up when the pipe closes without their having been released.
 
-use onbeat_model::system::{Program, RunSettings, SchedulingPolicy, TimeMode};
+use onbeat_model::system::{CpuBudget, Program, RunSettings, SchedulingPolicy, TimeMode};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, setrlimit, waitid,
@@ -181,7 +181,7 @@ pub fn limit(command: &mut Command, memory: u64, seconds: u64) {
     }
 }
 
-/// A real-time policy of the system's scheduler.
+/// A real-time policy of the system's scheduler with priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RealTimePolicy {
     /// `SCHED_FIFO`.
@@ -190,17 +190,66 @@ pub enum RealTimePolicy {
     Rr,
 }
 
-impl RealTimePolicy {
-    /// The one of a run's programs; none if the run has none for them.
-    pub fn of(settings: &RunSettings) -> Option<Self> {
-        match settings.policy {
+/// How a program is scheduled, in real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// By its priority, if it has one, on its cores.
+    Priority(RealTimePolicy),
+    /// `SCHED_DEADLINE`: on all cores, as the kernel demands it.
+    Deadline(CpuBudget),
+    /// `SCHED_OTHER`, whatever this process has, on any core.
+    Other,
+}
+
+impl Scheduling {
+    /// That of a program in a run; none in virtual time.
+    pub fn of(settings: &RunSettings, program: &Program) -> Option<Self> {
+        match (settings.policy, program.budget) {
             _ if settings.time == TimeMode::Virtual => None,
-            SchedulingPolicy::Fifo => Some(Self::Fifo),
-            SchedulingPolicy::Rr => Some(Self::Rr),
-            SchedulingPolicy::Other => None,
+            (SchedulingPolicy::Deadline, Some(budget)) => Some(Self::Deadline(budget)),
+            (SchedulingPolicy::Fifo | SchedulingPolicy::Deadline, _) => {
+                Some(Self::Priority(RealTimePolicy::Fifo))
+            }
+            (SchedulingPolicy::Rr, _) => Some(Self::Priority(RealTimePolicy::Rr)),
+            (SchedulingPolicy::Other, _) => Some(Self::Other),
         }
     }
+}
 
+/// Gives a process SCHED_DEADLINE; 0 is the calling thread. Neither allocates nor locks.
+fn set_deadline(pid: i32, budget: CpuBudget) -> io::Result<()> {
+    let ns = |span: Span| span.as_ns().unsigned_abs();
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_DEADLINE as u32,
+        // Else it could start no thread.
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: ns(budget.runtime),
+        sched_deadline: ns(budget.deadline),
+        sched_period: ns(budget.period),
+    };
+    // SAFETY: the attributes are as long as they say, and outlive the call, which reads them.
+    let set = unsafe { libc::syscall(libc::SYS_sched_setattr, pid, &raw const attributes, 0) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What the kernel asks for SCHED_DEADLINE, by the error that it returned.
+fn refusal(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "CAP_SYS_NICE is needed, and the right to use all CPUs of a root domain"
+        }
+        Some(libc::EBUSY) => "the budgets exceed what kernel.sched_rt_runtime_us leaves",
+        Some(libc::EINVAL) => {
+            "the period is outside of kernel.sched_deadline_period_min_us, …_max_us"
+        }
+        _ => "the kernel has it not",
+    }
+}
+
+impl RealTimePolicy {
     fn number(self) -> i32 {
         match self {
             Self::Fifo => libc::SCHED_FIFO,
@@ -221,9 +270,8 @@ impl RealTimePolicy {
 pub struct Start<'a> {
     /// What is added to its environment.
     pub environment: &'a [(&'a str, &'a OsStr)],
-    /// By which policy its priority and cores are asked for, if they are; whether they were
-    /// granted, [`Running::shortfall`] tells.
-    pub policy: Option<RealTimePolicy>,
+    /// What is asked for it, if anything; whether that was granted, [`Running::shortfall`] tells.
+    pub scheduling: Option<Scheduling>,
     /// Watches over its group from before it is executed.
     pub reaper: Option<&'a Reaper>,
     /// What it is handed, under the same number.
@@ -273,9 +321,29 @@ impl Running {
     }
 
     /// What the system did not grant of what `program` asks for, for a person.
-    pub fn shortfall(&self, program: &Program, policy: RealTimePolicy) -> Vec<String> {
+    pub fn shortfall(&self, program: &Program, scheduling: Scheduling) -> Vec<String> {
         let Some(pid) = self.pid() else { return Vec::new() };
         let mut missing = Vec::new();
+        let policy = match scheduling {
+            Scheduling::Other => return missing,
+            Scheduling::Priority(policy) => policy,
+            Scheduling::Deadline(budget) => {
+                // What it did not get before it began, it does not get now either, and why.
+                let number = pid.as_raw_nonzero().get();
+                // SAFETY: the call takes no memory of ours.
+                let has_it = unsafe { libc::sched_getscheduler(number) }
+                    & !libc::SCHED_RESET_ON_FORK
+                    == libc::SCHED_DEADLINE;
+                if !has_it && let Err(error) = set_deadline(number, budget) {
+                    missing.push(format!(
+                        "program `{}` runs without its SCHED_DEADLINE budget: {error}: {}",
+                        program.name,
+                        refusal(&error)
+                    ));
+                }
+                return missing;
+            }
+        };
         if let Some(priority) = program.priority
             && !has_priority(pid, policy, i32::from(priority))
         {
@@ -347,7 +415,7 @@ impl Drop for Running {
 struct Before {
     parent: Pid,
     report_to: Option<RawFd>,
-    policy: Option<RealTimePolicy>,
+    scheduling: Option<Scheduling>,
     cores: Vec<u16>,
     priority: Option<u8>,
     cgroup: Vec<OwnedFd>,
@@ -358,13 +426,14 @@ struct Before {
 impl Before {
     fn new(program: &Program, start: &Start<'_>) -> io::Result<Self> {
         let cgroup = start.cgroup.into_iter().flat_map(|cgroup| cgroup.joins(program.joins));
+        let by_priority = matches!(start.scheduling, Some(Scheduling::Priority(_)));
         let cgroup: io::Result<Vec<OwnedFd>> = cgroup.map(OwnedFd::try_clone).collect();
         Ok(Self {
             parent: rustix::process::getpid(),
             report_to: start.reaper.and_then(Reaper::descriptor).map(|fd| fd.as_raw_fd()),
-            policy: start.policy,
-            cores: start.policy.map_or(Vec::new(), |_| program.cores.clone()),
-            priority: program.priority.filter(|_| start.policy.is_some()),
+            scheduling: start.scheduling,
+            cores: if by_priority { program.cores.clone() } else { Vec::new() },
+            priority: program.priority.filter(|_| by_priority),
             cgroup: cgroup?,
             user: start.user.cloned(),
             with: start.with.map(|fd| fd.as_raw_fd()),
@@ -374,8 +443,14 @@ impl Before {
     /// Neither allocates nor locks.
     fn exec(&self) -> io::Result<()> {
         cgroup::join(&self.cgroup)?;
-        let priority = self.policy.zip(self.priority);
-        ask_for(&self.cores, priority);
+        match self.scheduling {
+            Some(Scheduling::Priority(policy)) => {
+                ask_for(&self.cores, self.priority.map(|priority| (policy, priority)));
+            }
+            Some(Scheduling::Deadline(budget)) => _ = set_deadline(0, budget),
+            Some(Scheduling::Other) => _ = ask_for_other(),
+            None => {}
+        }
         if let Some(user) = &self.user {
             user.become_it(self.priority)?;
         }
@@ -487,9 +562,72 @@ pub(crate) fn ask_for(cores: &[u16], priority: Option<(RealTimePolicy, u8)>) -> 
     false
 }
 
+/// Gives the calling thread SCHED_OTHER, which anyone may. Neither allocates nor locks.
+fn ask_for_other() -> bool {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters are valid for the call; zero means the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) == 0 }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use onbeat_model::system::NodeId;
+    use onbeat_testkit::{Need, not_run};
+
+    /// A program that sleeps.
+    pub(crate) fn sleeper(joins: bool, budget: Option<CpuBudget>) -> Program {
+        Program {
+            name: "program".to_owned(),
+            host: NodeId(0),
+            command: vec!["sleep".to_owned(), "1000".to_owned()],
+            source: None,
+            execution_times: None,
+            tasks: None,
+            joins,
+            user: None,
+            priority: None,
+            cores: Vec::new(),
+            budget,
+            work_max: Span::ZERO,
+            origin: onbeat_model::diagnostic::Origin::default(),
+        }
+    }
+
+    #[test]
+    fn a_program_is_scheduled_as_asked_whatever_its_parent_has_or_the_limit_is_named() {
+        if !ask_for(&[], Some((RealTimePolicy::Fifo, 1))) {
+            return not_run(Need::Superuser, "no real-time priorities are granted");
+        }
+        let budget = |runtime, period| {
+            let period = Span::from_us(period);
+            CpuBudget { runtime: Span::from_us(runtime), deadline: period, period }
+        };
+        let started = |scheduling| {
+            let program = sleeper(true, None);
+            let start = Start { scheduling, ..Start::default() };
+            let running = Running::start(&program, Path::new("/"), start).expect("sleep");
+            let missing = scheduling.map(|it| running.shortfall(&program, it)).unwrap_or_default();
+            let pid = running.pid().expect("a number").as_raw_nonzero().get();
+            // SAFETY: the call takes no memory of ours.
+            (unsafe { libc::sched_getscheduler(pid) } & !libc::SCHED_RESET_ON_FORK, missing)
+        };
+        let none = Vec::<String>::new();
+        assert_eq!(started(None), (libc::SCHED_FIFO, none.clone()), "that of its parent");
+        assert_eq!(started(Some(Scheduling::Other)), (libc::SCHED_OTHER, none.clone()));
+        let (got, missing) = started(Some(Scheduling::Deadline(budget(10, 100_000))));
+        match got == libc::SCHED_DEADLINE {
+            true => assert_eq!(missing, none),
+            false => not_run(Need::Machine, missing.join("; ")),
+        }
+        // No kernel takes so short a period unless it is told to.
+        let (got, missing) = started(Some(Scheduling::Deadline(budget(2, 3))));
+        assert_ne!(got, libc::SCHED_DEADLINE, "{missing:?}");
+        let start = "program `program` runs without its SCHED_DEADLINE budget: ";
+        let limits = ["kernel.sched_deadline_period_min_us", "CAP_SYS_NICE"];
+        let is_named = limits.iter().any(|limit| missing[0].contains(limit));
+        assert!(missing[0].starts_with(start) && is_named, "{missing:?}");
+    }
 
     #[test]
     fn the_reaper_clears_up_what_was_not_released() {

@@ -127,6 +127,7 @@ impl Net {
             user: None,
             priority: None,
             cores: Vec::new(),
+            budget: None,
             work_max,
             origin: Origin::default(),
         });

@@ -1,6 +1,7 @@
 //! Programs: runs start them; the analysis reads what they say of themselves.
 
 use super::{Draft, Table, table};
+use crate::dice::Dice;
 use serde_json::{Value, json};
 
 /// A task that sleeps and begins again.
@@ -93,6 +94,13 @@ impl Draft<'_> {
         }
         if self.optional() {
             self.cores(&mut program, host.cores);
+        }
+        // Apart from all other draws, which stay what they were.
+        let mut apart = Dice::new(self.dice.clone().bits());
+        if apart.chance(10) {
+            program.insert("budget_us".into(), json!(apart.between(2, 100)));
+            program.insert("budget_deadline_us".into(), json!(apart.between(100, 1_000)));
+            program.insert("budget_period_us".into(), json!(apart.between(1_000, 100_000)));
         }
         self.push("program", program);
     }

@@ -132,7 +132,7 @@ impl Draft<'_> {
             self.dice = own;
         } else if apart.chance(10) {
             run.insert("companions".into(), json!(apart.chance(50)));
-            run.insert("policy".into(), json!(apart.one(&["fifo", "rr", "other"])));
+            run.insert("policy".into(), json!(apart.one(&["fifo", "rr", "deadline", "other"])));
             let profiles = ["off", "none", "cpuset", "tuned-like"];
             run.insert("tune".into(), json!(apart.one(&profiles)));
         }

@@ -34,7 +34,7 @@ pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 use crate::cgroup::Cgroup;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::session::{Failure, Session};
-use crate::process::{Kept, RealTimePolicy, Reaper, Running, Start};
+use crate::process::{Kept, Reaper, Running, Scheduling, Start};
 use crate::user::User;
 use onbeat::coordinator::client::SetupError;
 use onbeat::coordinator::protocol::{ENVIRONMENT, OLD_ENVIRONMENT};
@@ -182,7 +182,8 @@ pub fn run<'a>(
     let carrier = Carrier::new(options.network.clone(), system, by_stations)?;
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
-    let (settings, policy) = (options.settings, RealTimePolicy::of(&options.settings));
+    let settings = options.settings;
+    let scheduling_of = move |program: &Program| Scheduling::of(&settings, program);
     let mut session = Session::new(system, plan, options, carrier)?;
     session.open_stations_on_kernel()?;
     session.open_synthetic_on_kernel()?;
@@ -205,9 +206,10 @@ pub fn run<'a>(
         let mut environment: Vec<_> = names.map(|name| (name, OsStr::new(&value))).into();
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
         environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
+        let scheduling = scheduling_of(program);
         let start = Start {
             environment: &environment,
-            policy,
+            scheduling,
             reaper: started.reaper.as_deref(),
             with: Some(theirs.as_fd()).filter(|_| program.joins),
             user: user.as_ref(),
@@ -216,8 +218,8 @@ pub fn run<'a>(
         let running = Running::start(program, &directory, start)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.groups.push(running.group());
-        if let Some(policy) = policy {
-            notes.extend(running.shortfall(program, policy));
+        if let Some(scheduling) = scheduling {
+            notes.extend(running.shortfall(program, scheduling));
         }
         session.admit(running, door);
     }
