@@ -672,6 +672,16 @@ fn what_is_wrong_with_a_file_of_machines_is_shown_with_its_line() {
             "OB1010",
             6,
         ),
+        (
+            "[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\ntune_cores = [2, 1024]\n",
+            "OB1010",
+            6,
+        ),
+        (
+            "[[machine]]\nhost = \"a\"\nlocal = true\ninterface = \"x\"\ntune_root = \"x\"\n",
+            "OB1015",
+            6,
+        ),
         ("clock_error_us = 0\n", "OB1010", 2),
         ("frob = 1\n", "OB1003", 2),
     ] {
