@@ -61,6 +61,7 @@ impl Pace {
 
     /// Until when a message at `at` is held, if the rate does not allow it then: in phase where
     /// messages may catch up.
+    #[inline]
     pub fn held_until(&self, at: SyncedTime, rate: &Rate) -> Option<SyncedTime> {
         let catches_up = rate.catch_up > Span::ZERO;
         let early = if self.is_second { Self::second_early(rate) } else { rate.tolerance };
@@ -71,6 +72,7 @@ impl Pace {
     /// By how much the second message of a talker may come before it is due. A program's first
     /// message often is late, as what it does for the first time takes longer; the second one then
     /// has the phase. That of one that writes as fast as it may does not come so late.
+    #[inline]
     pub fn second_early(rate: &Rate) -> Span {
         match rate.catch_up {
             Span::ZERO => rate.tolerance,
@@ -81,6 +83,7 @@ impl Pace {
     /// A message was captured at `at`. The next one is due an interval after this one was, or, if
     /// it was later than messages may catch up, so many intervals after that it no longer is. Where
     /// none may, an interval after the message, if that was late.
+    #[inline]
     pub fn sent(&mut self, at: SyncedTime, rate: &Rate) {
         let Rate { interval, catch_up, .. } = *rate;
         // Who was away for so long that all may be sent that the rate allows has a phase anew.

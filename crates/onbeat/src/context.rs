@@ -270,15 +270,19 @@ impl Context {
         now: SyncedTime,
     ) -> Result<Option<usize>, ChannelError> {
         for (at, end) in ends.iter().enumerate() {
-            let is_over = end.missed_from().is_some_and(|missed| missed <= now);
-            if is_over
-                && self.select_readable(&[end], Timeout::None)?.is_none()
-                && end.nothing_until(now)
-            {
+            if self.has_missed(end, now)? {
                 return Ok(Some(at));
             }
         }
         Ok(None)
+    }
+
+    /// Whether the end's deadline is over at `now` without anything to read; notes that.
+    pub(crate) fn has_missed(&self, end: &Listener, now: SyncedTime) -> Result<bool, ChannelError> {
+        let is_over = end.missed_from().is_some_and(|missed| missed <= now);
+        Ok(is_over
+            && self.select_readable(&[end], Timeout::None)?.is_none()
+            && end.nothing_until(now))
     }
 
     /// What is known of an end's talker, and what of it has changed since the last call. A message
@@ -379,6 +383,14 @@ impl ChannelIo for EndpointIo {
     }
 
     #[inline]
+    fn begin_write(&mut self) -> Result<(Instant, bool), ChannelError> {
+        match self {
+            Self::Run(io) => io.begin_write(),
+            Self::Interface(io) => io.begin_write(),
+        }
+    }
+
+    #[inline]
     fn grant(&mut self) -> Grant {
         match self {
             Self::Run(io) => io.grant(),
@@ -398,6 +410,20 @@ impl ChannelIo for EndpointIo {
         match self {
             Self::Run(io) => io.send(frame),
             Self::Interface(io) => io.send(frame),
+        }
+    }
+
+    fn at_once(&self) -> usize {
+        match self {
+            Self::Run(io) => io.at_once(),
+            Self::Interface(io) => io.at_once(),
+        }
+    }
+
+    fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, Result<(), ChannelError>) {
+        match self {
+            Self::Run(io) => io.send_many(frames, length),
+            Self::Interface(io) => io.send_many(frames, length),
         }
     }
 

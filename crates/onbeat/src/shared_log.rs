@@ -378,6 +378,7 @@ impl SharedLog {
     }
 
     /// Where in the mapping the header is.
+    #[inline]
     fn start(&self) -> usize {
         self.place.as_ref().map_or(0, |place| place.at * HEADER)
     }

@@ -8,6 +8,7 @@ use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
 use onbeat::interface::{
     InterfaceOptions, InterfaceSettings, InterfaceStation, LOOK_AGAIN, StationEndpoint,
+    TransportKind,
 };
 use onbeat_model::integrity::Integrity;
 use onbeat_model::record::Role;
@@ -15,7 +16,7 @@ use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_network_code::assembly::{AssemblyOptions, assemble};
 use onbeat_run::netns::INTERFACE;
-use onbeat_runtime::channel_io::Timeout;
+use onbeat_runtime::channel_io::{ChannelIo, Timeout};
 use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::network_code::instruction::BufferId;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
@@ -157,6 +158,75 @@ fn nor_do_replicated_ones_and_those_that_wait_for_their_launch_times() {
     let launch = Some(LaunchTimes { at: Span::from_us(300), lead: Span::from_us(50) });
     let channel = ChannelParameters { launch, ..parameters(1, 1_000) };
     check_channel(InterfaceOptions::default(), 2, channel);
+}
+
+#[test]
+fn nor_do_several_messages_in_one_call() {
+    let Some(mut hosts) = hosts() else { return };
+    // SAFETY: no pointers; like every real-time program, this one locks its memory.
+    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
+    for transport in [TransportKind::Packet, TransportKind::Udp4] {
+        let settings = InterfaceSettings { transport, ..InterfaceSettings::default() };
+        let talker = hosts.context_with("talker", settings);
+        // All may come at once.
+        let tolerance = Span::from_us(1) * 100_000;
+        declare(&talker, "c", ChannelParameters { tolerance, ..parameters(1, 1) });
+        let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+        let used = std::thread::spawn(move || {
+            counted(|| assert_eq!(writer.write_many(&[7; 8 * 20], |_, _| {}).count, 20))
+        });
+        let used = used.join().expect("the writer");
+        assert_eq!((used.allocations, used.faults), (0, 0), "{transport:?}: {used:?}");
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: i32, old: *mut i32) -> i32;
+}
+
+/// Calls that are made for each message leave cancellation as it is, for its price.
+#[test]
+fn no_call_on_the_way_of_a_message_is_a_cancellation_point() {
+    let Some(mut hosts) = hosts() else { return };
+    for transport in [TransportKind::Packet, TransportKind::Udp4] {
+        let options =
+            InterfaceOptions { timestamps: true, sent_stamps: true, ..InterfaceOptions::default() };
+        let noted = InterfaceSettings { transport, options, ..InterfaceSettings::default() };
+        let talker = hosts.context_with("talker", noted.clone());
+        let listener = hosts.context_with("listener", noted);
+        let plain = InterfaceSettings { transport, ..InterfaceSettings::default() };
+        let plain =
+            [hosts.context_with("talker", plain.clone()), hosts.context_with("listener", plain)];
+        let mut ends = Vec::new();
+        for (n, [writes, reads]) in [[&talker, &listener], plain.each_ref()].into_iter().enumerate()
+        {
+            let channel = parameters(n as u64 + 1, 1_000);
+            declare(writes, "c", channel);
+            declare(reads, "c", channel);
+            let reader = hosts.inside("listener", || reads.open_listener("c", SIZE));
+            let writer = hosts.inside("talker", || writes.open_talker("c", SIZE));
+            ends.push((writer.expect("a talker"), reader.expect("a listener")));
+        }
+        let cancelled = std::thread::spawn(move || {
+            // SAFETY: this thread is there; what it is told waits until it is asked for, for ever.
+            assert_eq!(unsafe { libc::pthread_cancel(libc::pthread_self()) }, 0);
+            for (writer, reader) in &mut ends {
+                writer.write(&[1; 8]).expect("written");
+                assert_eq!(writer.write_many(&[2; 24], |_, _| {}).count, 3);
+                for value in [1, 2, 2, 2] {
+                    let mut got = [0; 8];
+                    reader.read(&mut got, Timeout::Endless).expect("no fault");
+                    assert_eq!(got, [value; 8]);
+                }
+                let soon = reader.io_mut().now().expect("the time").local + Span::from_ms(1);
+                assert_eq!(reader.read(&mut [0; 8], Timeout::Until(soon)), Ok(None));
+            }
+            let mut old = 0;
+            // SAFETY: `old` is valid for writing. From now on the thread can end as any other.
+            unsafe { pthread_setcancelstate(1, &raw mut old) };
+        });
+        cancelled.join().expect("a thread that ended itself");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use onbeat::interface::{
 };
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::channel_io::Timeout;
+use onbeat_runtime::channel_io::{ChannelError, Timeout};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -430,6 +430,46 @@ fn frames_that_could_not_leave_leave_not_later_either() {
         next(&mut reader, &mut room);
     }
     assert_eq!(count(&mut reader), 0);
+}
+
+/// More messages at once than a talker has room for, a tag that is taken off, and an interface that
+/// is down: none of those that count as not written leaves later.
+#[test]
+fn several_messages_at_once_cross_or_do_not_leave() {
+    let Some(pair) = Pair::new() else { return };
+    let options = InterfaceOptions { untagged: true, ..InterfaceOptions::default() };
+    let left = pair.left(|| context(TransportKind::Xdp, options, 1));
+    let right = pair.right(|| context(TransportKind::Xdp, InterfaceOptions::default(), 1));
+    let size = Octets::new(8);
+    let mut reader = pair.right(|| right.open_listener("1", size)).expect("opened");
+    let mut talker = pair.left(|| left.open_talker("1", size)).expect("opened");
+    let mut expect = |values: std::ops::Range<u8>| {
+        for value in values {
+            let mut got = [0; 8];
+            let info = reader.read(&mut got, Timeout::Endless).expect("no fault").expect("one");
+            assert_eq!((got, info.gap), ([value; 8], 0));
+        }
+        assert_eq!(reader.read(&mut [0; 8], Timeout::None), Ok(None));
+    };
+    let values = |values: std::ops::Range<u8>| values.flat_map(|value| [value; 8]);
+    for first in [0, 12, 24] {
+        let many: Vec<u8> = values(first..first + 12).collect();
+        assert_eq!(talker.write_many(&many, |_, _| {}).count, 12);
+        expect(first..first + 12);
+    }
+    pair.left(|| ip("link set wire down"));
+    let many: Vec<u8> = values(90..120).collect();
+    for _ in 0..3 {
+        let written = talker.write_many(&many, |_, _| {});
+        assert_eq!((written.count, written.outcome), (0, Err(ChannelError::LinkDown)));
+    }
+    pair.left(|| ip("link set wire up"));
+    let many: Vec<u8> = values(36..42).collect();
+    // The thread that follows the interface may not know yet.
+    while talker.write_many(&many, |_, _| {}).count == 0 {
+        onbeat::clock::pause(Span::from_ms(1));
+    }
+    expect(36..42);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! Each leaves one [`Record`] per message in the end's [`Log`] before it waits, so that a program
 //! that dies in its sleep has left what happened until then.
 
+use crate::batch::Batch;
 use crate::channel_io::{ChannelError, ChannelIo, Grant, Instant, Log, Reason, Received, Timeout};
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
@@ -16,6 +17,7 @@ use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a write gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,7 @@ pub struct TalkerEndpoint<P, L> {
     pub(crate) meeting: Meeting,
     /// Whether the declared rate holds the message that is to be written next.
     held: bool,
+    pub(crate) batch: Batch,
     /// What it wrote at its last meeting.
     pub(crate) met_value: [u8; MAX_CHANNEL_PAYLOAD.get() as usize],
 }
@@ -88,7 +91,8 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     pub fn new(talker: Talker, io: P, log: L) -> Self {
         let meeting = Meeting::new(talker.instance());
         let met_value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
-        Self { talker, io, log, meeting, held: false, met_value }
+        let batch = Batch::new(talker.parameters());
+        Self { talker, io, log, meeting, held: false, batch, met_value }
     }
 
     /// The way to clock and network.
@@ -124,9 +128,8 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         }
         self.note_transmitted();
         self.rekey();
-        let now = self.io.now()?;
-        self.io.may_write(now.local)?;
-        match self.talker.write(now.local, value, self.io.uncertain()) {
+        let (now, uncertain) = self.io.begin_write()?;
+        match self.talker.write(now.local, value, uncertain) {
             Err(exceeded) => {
                 self.log.rate_exceeded();
                 Ok(Written::RateExceeded { until: exceeded.until })
@@ -190,7 +193,10 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     /// A message that no interface took uses no number: readers would take it for lost.
     #[inline]
-    fn unless_kept(&mut self, sent: Result<(), ChannelError>) -> Result<(), ChannelError> {
+    pub(crate) fn unless_kept<T>(
+        &mut self,
+        sent: Result<T, ChannelError>,
+    ) -> Result<T, ChannelError> {
         if matches!(sent, Err(ChannelError::LinkDown | ChannelError::TooLong)) {
             self.talker.take_back();
         }
@@ -208,7 +214,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     /// Takes the stream's keys if they have changed.
     #[inline]
-    fn rekey(&mut self) {
+    pub(crate) fn rekey(&mut self) {
         if self.talker.is_keyed()
             && let Some(keys) = self.io.new_keys()
         {
@@ -222,9 +228,8 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         loop {
             self.reserved()?;
             self.rekey();
-            let now = self.io.now()?;
-            self.io.may_write(now.local)?;
-            match self.talker.write(now.local, value, self.io.uncertain()) {
+            let (now, uncertain) = self.io.begin_write()?;
+            match self.talker.write(now.local, value, uncertain) {
                 Ok(sent) => {
                     self.send()?;
                     return Ok(self.note(sent, now));
@@ -236,7 +241,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     /// Whether the talker may send; its frames then have the tag that is reserved for them.
     #[inline]
-    fn is_granted(&mut self) -> bool {
+    pub(crate) fn is_granted(&mut self) -> bool {
         match self.io.grant() {
             Grant::Unneeded => true,
             Grant::Held { vlan, pcp } => {
@@ -249,7 +254,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 
     /// Waits until the talker may send: the value is captured afterwards.
     #[inline]
-    fn reserved(&mut self) -> Result<(), ChannelError> {
+    pub(crate) fn reserved(&mut self) -> Result<(), ChannelError> {
         while !self.is_granted() {
             self.io.await_grant(SyncedTime::MAX)?;
         }
@@ -269,7 +274,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         Ok(true)
     }
 
-    fn sleep_for_rate(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
+    pub(crate) fn sleep_for_rate(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
         self.log.rate_exceeded();
         let woke = self.io.sleep_until(until)?;
         if self.io.is_over(woke.local) {
@@ -281,7 +286,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     }
 
     #[inline]
-    fn note(&mut self, sent: Sent, at: Instant) -> Record {
+    pub(crate) fn note(&mut self, sent: Sent, at: Instant) -> Record {
         let record = Record {
             capture: Some(sent.capture),
             transfer: self.io.handed_over(),
@@ -309,6 +314,8 @@ pub struct ListenerEndpoint<P, L> {
     /// Whether the program waits with the end's descriptor.
     watched: Cell<bool>,
     watch: Cell<TalkerWatch>,
+    /// Counts how often a deadline becomes earlier than it was.
+    sooner: Option<&'static AtomicU32>,
 }
 
 impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
@@ -317,7 +324,25 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         let (went_on, watched) = (Cell::new(None), Cell::new(false));
         let (frame, expectation, last) = ([0; MAX_FRAME], None, None);
         let watch = Cell::new(TalkerWatch::new(None, SyncedTime::ZERO));
-        Self { listener, io, log, frame, expectation, last, went_on, watched, watch }
+        Self { listener, io, log, frame, expectation, last, went_on, watched, watch, sooner: None }
+    }
+
+    /// From now on `sooner` is counted up whenever this end's deadline becomes earlier: who knows
+    /// the earliest of many need not look at all again before.
+    pub fn count_sooner(&mut self, sooner: &'static AtomicU32) {
+        self.sooner = Some(sooner);
+    }
+
+    /// Changes what is known of the talker, and counts a deadline that becomes earlier by that.
+    #[inline]
+    fn notice(&mut self, change: impl FnOnce(&mut TalkerWatch)) {
+        let watch = self.watch.get_mut();
+        let before = watch.missed_from();
+        change(watch);
+        let earlier = watch.missed_from().is_some_and(|now| before.is_none_or(|was| now < was));
+        if let Some(sooner) = self.sooner.filter(|_| earlier) {
+            sooner.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// From now on no more than `deadline`, if there is one, is to pass between two messages:
@@ -328,7 +353,7 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
             Err(ChannelError::NotStarted) => SyncedTime::ZERO,
             Err(fault) => return Err(fault),
         };
-        self.watch.get_mut().set_deadline(deadline, since);
+        self.notice(|watch| watch.set_deadline(deadline, since));
         Ok(())
     }
 
@@ -555,7 +580,7 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
             let came = received.arrived.min(ready.local);
             let is_uncertain = accepted.flags & flag::UNCERTAIN != 0;
             let by_then = received.waited && !received.stamped;
-            self.watch.get_mut().came(came, by_then, accepted.instance, is_uncertain);
+            self.notice(|watch| watch.came(came, by_then, accepted.instance, is_uncertain));
             // When a message came that had waited is not known well enough.
             if let Some(expectation) = self.expectation.as_mut().filter(|_| !received.waited) {
                 expectation.came(received.arrived);

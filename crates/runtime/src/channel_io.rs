@@ -241,7 +241,16 @@ pub trait ChannelIo {
     fn may_write(&self, _at: SyncedTime) -> Result<(), ChannelError> {
         Ok(())
     }
+    /// Now, and [`ChannelIo::uncertain`], for a message that is captured now: refused as
+    /// [`ChannelIo::may_write`] does. All that a write asks of the clock, in one reading.
+    #[inline]
+    fn begin_write(&mut self) -> Result<(Instant, bool), ChannelError> {
+        let now = self.now()?;
+        self.may_write(now.local)?;
+        Ok((now, self.uncertain()))
+    }
     /// What is reserved for a talker now. Asked before each write. Real-time: a load.
+    #[inline]
     fn grant(&mut self) -> Grant {
         Grant::Unneeded
     }
@@ -252,6 +261,21 @@ pub trait ChannelIo {
     }
     /// Hands a frame to the network.
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError>;
+    /// How many frames one call of [`ChannelIo::send_many`] takes at most; 1 where it would be
+    /// nothing else than that many of [`ChannelIo::send`].
+    fn at_once(&self) -> usize {
+        1
+    }
+    /// Hands frames of `length` octets each, at most [`ChannelIo::at_once`], to the network in
+    /// order: how many it took, and why not the next one, if not all.
+    fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, Result<(), ChannelError>) {
+        for (taken, frame) in frames.chunks_exact(length).enumerate() {
+            if let Err(fault) = self.send(frame) {
+                return (taken, Err(fault));
+            }
+        }
+        (frames.len() / length, Ok(()))
+    }
     /// Hands a frame to the network so that it leaves at `at`: by the kernel's launch time where
     /// there is one, else after sleeping until then.
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
@@ -342,6 +366,11 @@ impl<P: ChannelIo> ChannelIo for Limited<P> {
     }
 
     #[inline]
+    fn begin_write(&mut self) -> Result<(Instant, bool), ChannelError> {
+        self.io.begin_write()
+    }
+
+    #[inline]
     fn grant(&mut self) -> Grant {
         self.io.grant()
     }
@@ -377,6 +406,14 @@ impl<P: ChannelIo> ChannelIo for Limited<P> {
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         self.io.send(frame)
+    }
+
+    fn at_once(&self) -> usize {
+        self.io.at_once()
+    }
+
+    fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, Result<(), ChannelError>) {
+        self.io.send_many(frames, length)
     }
 
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {

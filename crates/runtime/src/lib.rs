@@ -10,6 +10,7 @@
 //! *Real-time*: nothing here allocates, locks or blocks other than through
 //! [`channel_io::ChannelIo`].
 
+pub mod batch;
 pub mod channel;
 pub mod channel_io;
 pub mod expect;

@@ -101,19 +101,26 @@ const SAME_INSTANT: Span = Span::from_us(10);
 #[derive(Clone, Debug)]
 pub struct Talker {
     parameters: ChannelParameters,
+    progress: Progress,
+    meeting: u32,
+    instance: u8,
+    seal: Seal,
+    frame: [u8; MAX_FRAME],
+    /// Octets of the frame; 0 if what is the same in all frames is not in it.
+    length: usize,
+}
+
+/// What the messages before the next one leave for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
     pace: Pace,
     /// The capture time of the last message.
     last: Option<SyncedTime>,
     /// When something was written last, or not allowed.
     now: Option<SyncedTime>,
-    meeting: u32,
     sequence: u64,
     /// The last launch time, by the network's time.
     launched: Option<i64>,
-    instance: u8,
-    seal: Seal,
-    frame: [u8; MAX_FRAME],
-    length: usize,
 }
 
 impl Talker {
@@ -129,12 +136,8 @@ impl Talker {
             parameters,
             instance,
             seal: Seal::of_runs(&parameters, Epoch(u64::from(instance))),
-            pace: Pace::default(),
-            last: None,
-            now: None,
+            progress: Progress::default(),
             meeting: 0,
-            sequence: 0,
-            launched: None,
             frame: [0; MAX_FRAME],
             length: 0,
         }
@@ -143,14 +146,14 @@ impl Talker {
     /// The number of the message that was written last.
     #[inline]
     pub fn last_sequence(&self) -> Option<u64> {
-        self.sequence.checked_sub(1)
+        self.progress.sequence.checked_sub(1)
     }
 
     /// Continues where this host's talker was closed that captured its last message at `last`: the
     /// declared rate holds across its starts.
     pub fn go_on(&mut self, last: SyncedTime) {
-        self.pace = Pace::after_restart(last, &self.parameters.rate());
-        (self.last, self.now) = (Some(last), Some(last));
+        self.progress.pace = Pace::after_restart(last, &self.parameters.rate());
+        (self.progress.last, self.progress.now) = (Some(last), Some(last));
     }
 
     /// The same with this seal, of the channel's integrity, instead of an emulation's.
@@ -166,7 +169,10 @@ impl Talker {
     /// The tag of all further frames, which a reservation says.
     #[inline]
     pub fn tag(&mut self, vlan: u16, pcp: u8) {
-        (self.parameters.vlan, self.parameters.pcp) = (vlan, pcp);
+        if (self.parameters.vlan, self.parameters.pcp) != (vlan, pcp) {
+            (self.parameters.vlan, self.parameters.pcp) = (vlan, pcp);
+            self.length = 0;
+        }
     }
 
     /// Makes the frame of the next message, captured at `now`; [`Talker::frame`] has it. No two
@@ -188,6 +194,7 @@ impl Talker {
     ///
     /// # Panics
     /// When `value` is not of the channel's size.
+    #[inline]
     pub fn write_at(
         &mut self,
         now: SyncedTime,
@@ -196,60 +203,102 @@ impl Talker {
         uncertain: bool,
     ) -> Result<Sent, RateExceeded> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
-        if self.now.is_some_and(|before| now < before - SAME_INSTANT) {
+        let sent = self.next(now, at)?;
+        let (header, stamp) = self.header(&sent, uncertain);
+        self.length = self.seal.renew(&header, value, stamp, &mut self.frame, self.length);
+        Ok(sent)
+    }
+
+    /// [`Talker::write`] into another frame than the talker's own: that is of the channel's length,
+    /// and `is_made` if it has had a message of this talker since the tag was changed last.
+    pub(crate) fn write_into(
+        &mut self,
+        now: SyncedTime,
+        value: &[u8],
+        uncertain: bool,
+        frame: &mut [u8],
+        is_made: bool,
+    ) -> Result<Sent, RateExceeded> {
+        assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
+        let sent = self.next(now, now)?;
+        let (header, stamp) = self.header(&sent, uncertain);
+        let made = if is_made { frame.len() } else { 0 };
+        self.seal.renew(&header, value, stamp, frame, made);
+        Ok(sent)
+    }
+
+    /// Counts the next message, if the rate allows it.
+    #[inline]
+    fn next(&mut self, now: SyncedTime, at: SyncedTime) -> Result<Sent, RateExceeded> {
+        let progress = &mut self.progress;
+        if progress.now.is_some_and(|before| now < before - SAME_INSTANT) {
             // The clock was set back: what was counted by it means nothing any more.
-            (self.pace, self.last, self.launched) = (Pace::default(), None, None);
+            (progress.pace, progress.last, progress.launched) = (Pace::default(), None, None);
         }
-        self.now = Some(now);
+        progress.now = Some(now);
         let at = at.max(now);
         let rate = self.parameters.rate();
-        if let Some(until) = self.pace.held_until(at, &rate) {
+        if let Some(until) = progress.pace.held_until(at, &rate) {
             return Err(RateExceeded { until });
         }
-        self.pace.sent(at, &rate);
-        let capture = self.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
-        let captured = self.parameters.epoch.wrapping_add(capture.as_ns());
+        progress.pace.sent(at, &rate);
+        let capture = progress.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
+        progress.last = Some(capture);
+        progress.sequence += 1;
+        Ok(Sent { sequence: progress.sequence - 1, capture })
+    }
+
+    /// What is said of it before the message, and behind that.
+    #[inline]
+    fn header(&mut self, sent: &Sent, uncertain: bool) -> (Header, Stamp) {
+        let captured = self.parameters.epoch.wrapping_add(sent.capture.as_ns());
         let header = Header {
             destination: self.parameters.destination,
             source: self.parameters.source,
             vlan: self.parameters.vlan,
             pcp: self.parameters.pcp,
-            r_tag: self.parameters.replicated.then_some(self.sequence as u16),
-            number: self.sequence as u16,
+            r_tag: self.parameters.replicated.then_some(sent.sequence as u16),
+            number: sent.sequence as u16,
             instance: self.instance,
             uncertain,
             stream_id: self.parameters.stream_id,
             timestamp: captured as u32,
             meeting: std::mem::take(&mut self.meeting),
         };
-        let stamp = Stamp { capture_ns: captured, counter: self.sequence };
-        self.length = self.seal.emit(&header, value, stamp, &mut self.frame);
-        self.last = Some(capture);
-        self.sequence += 1;
-        Ok(Sent { sequence: self.sequence - 1, capture })
+        (header, Stamp { capture_ns: captured, counter: sent.sequence })
+    }
+
+    /// What the messages up to now leave for the next one.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// The messages after those that left this were not written at all.
+    pub(crate) fn go_back(&mut self, to: Progress) {
+        self.progress = to;
     }
 
     /// The last message was not sent at all: the next one has its number. The declared rate holds
     /// as if it had been.
     pub(crate) fn take_back(&mut self) {
-        self.sequence -= 1;
+        self.progress.sequence -= 1;
     }
 
     /// When the last message's frame leaves; none if at once. Each launch time is given once.
     #[inline]
     pub fn launch(&mut self) -> Option<SyncedTime> {
         let ChannelParameters { launch, interval, epoch, .. } = self.parameters;
-        let capture = self.last?;
+        let capture = self.progress.last?;
         let now = epoch.saturating_add(capture.as_ns());
-        let at = launch?.next(interval, now, self.launched);
-        self.launched = Some(at);
+        let at = launch?.next(interval, now, self.progress.launched);
+        self.progress.launched = Some(at);
         Some(SyncedTime::from_ns(at.saturating_sub(epoch)))
     }
 
     /// Until when the declared rate allows no message, if it allows none at `now`.
     pub fn blocked_until(&self, now: SyncedTime) -> Option<SyncedTime> {
-        let is_set_back = self.now.is_some_and(|before| now < before - SAME_INSTANT);
-        self.pace.held_until(now, &self.parameters.rate()).filter(|_| !is_set_back)
+        let is_set_back = self.progress.now.is_some_and(|before| now < before - SAME_INSTANT);
+        self.progress.pace.held_until(now, &self.parameters.rate()).filter(|_| !is_set_back)
     }
 
     /// Lets the next message say this of a meeting ([`crate::meeting::Word`]).

@@ -67,12 +67,14 @@ impl Timebase {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    #[inline]
     fn get(&self) -> Result<&(NetworkClock, Limits), ChannelError> {
         self.check_owner()?;
         self.begun.get().ok_or(ChannelError::NotStarted)
     }
 
     /// The clock.
+    #[inline]
     pub fn clock(&self) -> Result<&NetworkClock, ChannelError> {
         Ok(&self.get()?.0)
     }
@@ -105,6 +107,17 @@ impl Timebase {
         let stopped = self.stopped.load(Ordering::Relaxed);
         let over = stopped || clock.order_of(at) >= limits.write_until;
         if over { Err(ChannelError::Stopped) } else { Ok(()) }
+    }
+
+    /// Now, and whether the clock is uncertain, unless talkers may not write now.
+    #[inline]
+    fn begin_write(&self) -> Result<(Instant, bool), ChannelError> {
+        let (clock, limits) = self.get()?;
+        let now = clock.instant();
+        if self.stopped.load(Ordering::Relaxed) || now.order() >= limits.write_until {
+            return Err(ChannelError::Stopped);
+        }
+        Ok((now, clock.is_uncertain()))
     }
 
     /// Sleeps until the clock reads `target` or later. Real-time: wakes up in between only when
@@ -430,6 +443,11 @@ impl ChannelIo for InterfaceIo {
     }
 
     #[inline]
+    fn begin_write(&mut self) -> Result<(Instant, bool), ChannelError> {
+        self.base.begin_write()
+    }
+
+    #[inline]
     fn grant(&mut self) -> Grant {
         let Some(reserved) = &mut self.reserved else { return Grant::Unneeded };
         let grant = reserved.reservation.grant();
@@ -458,6 +476,18 @@ impl ChannelIo for InterfaceIo {
         Ok(())
     }
 
+    fn at_once(&self) -> usize {
+        self.wire.at_once()
+    }
+
+    fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, Result<(), ChannelError>) {
+        if let Err(fault) = self.link.sends() {
+            return (0, Err(fault));
+        }
+        let (taken, sent) = self.wire.send_many(frames, length);
+        (taken, sent.map_err(fault_of))
+    }
+
     #[inline]
     fn handed_over(&self) -> Option<SyncedTime> {
         self.handed_over
@@ -475,6 +505,9 @@ impl ChannelIo for InterfaceIo {
 
     #[inline]
     fn transmitted(&mut self, last: u64) -> Option<TransmitStamp> {
+        if !self.wire.notes() {
+            return None;
+        }
         // A forked child takes nothing that is its parent's.
         let clock = self.base.clock().ok()?;
         loop {

@@ -66,6 +66,7 @@ pub use onbeat_model::system::TransportKind;
 pub use xdp::{Mode, XdpSocket};
 
 use onbeat_model::time::Span;
+use onbeat_runtime::batch::AT_ONCE;
 use onbeat_runtime::channel_io::{Framing, Reason};
 use presence::{Anchor, EndLink};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -164,6 +165,32 @@ impl Transport {
         }
     }
 
+    /// How many frames one call of [`Transport::send_many`] takes.
+    fn at_once(&self) -> usize {
+        match self {
+            // Notes are matched with messages one by one.
+            _ if self.notes() => 1,
+            Self::Packet(_) | Self::Udp(_) => AT_ONCE,
+            Self::Xdp(socket) => socket.at_once(),
+            // It says of each when it had it.
+            Self::Station(_) => 1,
+        }
+    }
+
+    /// Sends tagged frames of `length` octets each, in order: how many the kernel took, and why not
+    /// the next one. Real-time: one system call if it takes all, allocates nothing.
+    fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, io::Result<()>) {
+        match self {
+            Self::Packet(socket) => socket.send_many(frames, length),
+            Self::Udp(socket) => socket.send_many(frames, length),
+            Self::Xdp(socket) => socket.send_many(frames, length),
+            Self::Station(socket) => {
+                let sent = socket.send(&frames[..length]);
+                (usize::from(sent.is_ok()), sent)
+            }
+        }
+    }
+
     /// Takes a frame if there is one. Real-time: never blocks, allocates nothing.
     pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         match self {
@@ -182,6 +209,16 @@ impl Transport {
             Self::Udp(socket) => socket.receive(into),
             Self::Xdp(socket) => socket.receive(into),
             Self::Station(socket) => socket.receive(into),
+        }
+    }
+
+    /// Whether the kernel notes when frames leave.
+    #[inline]
+    fn notes(&self) -> bool {
+        match self {
+            Self::Packet(socket) => socket.notes(),
+            Self::Udp(socket) => socket.notes(),
+            Self::Xdp(_) | Self::Station(_) => false,
         }
     }
 

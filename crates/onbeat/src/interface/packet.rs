@@ -77,6 +77,14 @@ impl PacketSocket {
         self.send_in_parts(frame, launch)
     }
 
+    /// Sends tagged frames of `length` octets each.
+    pub(super) fn send_many(&self, frames: &[u8], length: usize) -> (usize, io::Result<()>) {
+        let (first, rest) = if self.link.is_untagged() { (ADDRESSES, TAGGED - 2) } else { (0, 0) };
+        let frames = frames.chunks_exact(length);
+        let parts = frames.map(|frame| [&frame[..first], &frame[rest..]].map(IoSlice::new));
+        socket::send_many(&self.socket, parts)
+    }
+
     #[cold]
     fn send_in_parts(&self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         let whole = [IoSlice::new(frame)];
@@ -96,10 +104,15 @@ impl PacketSocket {
         self.take(into, 0)
     }
 
-    /// Takes what the kernel noted of a frame that was sent, if it was asked for.
+    /// Whether the kernel notes when frames leave.
     #[inline]
+    pub(super) fn notes(&self) -> bool {
+        self.notes
+    }
+
+    /// Takes what the kernel noted of a frame that was sent.
     pub(super) fn sent_stamp(&self) -> Option<SentStamp> {
-        if self.notes { sent_stamp::next(&self.socket) } else { None }
+        sent_stamp::next(&self.socket)
     }
 
     /// What the kernel has dropped, if it counts that.
@@ -304,8 +317,7 @@ fn send_whole(socket: &OwnedFd, frame: &[u8]) -> io::Result<()> {
 }
 
 fn receive(socket: &OwnedFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
-    // SAFETY: `into` is valid for writing its length.
-    let got =
-        unsafe { libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
-    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    // Its second figure is the frame's whole length, if the flags ask for that.
+    let (_, length) = rustix::net::recv(socket, into, RecvFlags::from_bits_retain(flags as u32))?;
+    Ok(length)
 }

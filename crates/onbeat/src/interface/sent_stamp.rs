@@ -1,9 +1,10 @@
 //! When frames left, as the kernel noted it: it puts a note per frame into the socket's error queue
 //! (Documentation/networking/timestamping.rst of the kernel, sections 1.3 and 2.1).
 
+use crate::interface::socket::uncancelled;
 use crate::interface::{Stamp, option};
 use onbeat_runtime::channel_io::TransmitPoint;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use std::io;
 
 /// Room for the control messages of a note: time stamps of 48 octets, its frame's number with an
@@ -65,7 +66,7 @@ pub(super) fn take(socket: &OwnedFd) -> io::Result<Option<Option<SentStamp>>> {
     message.msg_controllen = control.0.len();
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     // SAFETY: the message has no room for data, and its control memory is valid for writing.
-    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    let got = unsafe { uncancelled::recvmsg(socket, &mut message, flags) };
     if got < 0 {
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };

@@ -1,7 +1,9 @@
 //! What the sockets of several transports do alike.
 
 use crate::interface::{Interface, InterfaceOptions, LOOK_AGAIN, Stamp, launch, option, stamping};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use arrayvec::ArrayVec;
+use onbeat_runtime::batch::AT_ONCE;
+use rustix::fd::{AsFd, OwnedFd};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -60,6 +62,49 @@ pub(super) fn listen(socket: &OwnedFd, options: &InterfaceOptions) -> io::Result
     option::set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)
 }
 
+/// System calls that are no cancellation points of POSIX, as the C library's are: a thread that is
+/// cancelled ends outside of this library, where it can clear up. So does every other call on the
+/// way of a message, which rustix makes itself.
+pub(super) mod uncancelled {
+    use rustix::fd::{AsRawFd, OwnedFd};
+
+    /// # Safety
+    /// The message's pointers are valid for writing the lengths beside them.
+    pub(in crate::interface) unsafe fn recvmsg(
+        socket: &OwnedFd,
+        message: &mut libc::msghdr,
+        flags: i32,
+    ) -> libc::c_long {
+        let message: *mut libc::msghdr = message;
+        // SAFETY: the caller's promise.
+        unsafe { libc::syscall(libc::SYS_recvmsg, socket.as_raw_fd(), message, flags) }
+    }
+
+    /// # Safety
+    /// The message's pointers are valid for reading the lengths beside them.
+    pub(in crate::interface) unsafe fn sendmsg(
+        socket: &OwnedFd,
+        message: &libc::msghdr,
+        flags: i32,
+    ) -> libc::c_long {
+        let message: *const libc::msghdr = message;
+        // SAFETY: the caller's promise.
+        unsafe { libc::syscall(libc::SYS_sendmsg, socket.as_raw_fd(), message, flags) }
+    }
+
+    /// # Safety
+    /// The messages' pointers are valid for reading the lengths beside them.
+    pub(in crate::interface) unsafe fn sendmmsg(
+        socket: &OwnedFd,
+        messages: &mut [libc::mmsghdr],
+        flags: i32,
+    ) -> libc::c_long {
+        let (first, count) = (messages.as_mut_ptr(), messages.len());
+        // SAFETY: the caller's promise; the kernel writes lengths into the messages.
+        unsafe { libc::syscall(libc::SYS_sendmmsg, socket.as_raw_fd(), first, count, flags) }
+    }
+}
+
 /// What a receive gave, `None` if there is nothing yet or a signal came.
 pub(super) fn unless_none(got: io::Result<usize>) -> io::Result<Option<usize>> {
     match got {
@@ -96,7 +141,7 @@ pub(super) fn receive(
         message.msg_name = std::ptr::from_mut(from).cast();
     }
     // SAFETY: the message's pointers are valid for writing the lengths beside them.
-    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    let got = unsafe { uncancelled::recvmsg(socket, &mut message, flags) };
     let Ok(length) = usize::try_from(got) else {
         return (Err(io::Error::last_os_error()), None);
     };
@@ -164,6 +209,39 @@ pub(super) fn send(socket: &OwnedFd, parts: &[IoSlice<'_>], launch: Option<i64>)
     // A full queue must not make a task wait: that frame is lost, and the task is told.
     let flags = libc::MSG_DONTWAIT;
     // SAFETY: the message's pointers are valid for reading the lengths beside them.
-    let got = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    let got = unsafe { uncancelled::sendmsg(socket, &message, flags) };
     if got < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sends up to [`AT_ONCE`] messages of two parts, the first perhaps empty, in order: how many the
+/// kernel took, and why not the next one. It says why when that one is the first it is asked for:
+/// so that one is tried a second time, and sent if it can be by then.
+pub(super) fn send_many<'a>(
+    socket: &OwnedFd,
+    messages: impl Iterator<Item = [IoSlice<'a>; 2]>,
+) -> (usize, io::Result<()>) {
+    let parts: ArrayVec<[IoSlice<'a>; 2], AT_ONCE> = messages.collect();
+    let header = |parts: &[IoSlice<'a>; 2]| {
+        // SAFETY: all zeros is a valid `mmsghdr`.
+        let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        // An empty one costs as much as another.
+        let parts = &parts[usize::from(parts[0].is_empty())..];
+        // `IoSlice` is guaranteed to have the layout of `iovec`; sending does not write to it.
+        header.msg_hdr.msg_iov = parts.as_ptr().cast_mut().cast();
+        header.msg_hdr.msg_iovlen = parts.len();
+        header
+    };
+    let mut headers: ArrayVec<libc::mmsghdr, AT_ONCE> = parts.iter().map(header).collect();
+    let mut sent = 0;
+    while sent < headers.len() {
+        // A full queue must not make a task wait: that frame is lost, and the task is told.
+        let flags = libc::MSG_DONTWAIT;
+        // SAFETY: each message points to its parts, which live as long as `parts`.
+        match unsafe { uncancelled::sendmmsg(socket, &mut headers[sent..], flags) } {
+            0 => return (sent, Err(io::ErrorKind::WouldBlock.into())),
+            taken if taken > 0 => sent += taken as usize,
+            _ => return (sent, Err(io::Error::last_os_error())),
+        }
+    }
+    (sent, Ok(()))
 }

@@ -226,6 +226,7 @@ impl Watch {
     }
 
     /// Whether the clock is not known to be synchronised. Real-time: one load.
+    #[inline]
     pub(super) fn is_uncertain(&self) -> bool {
         self.uncertain.load(Ordering::Relaxed)
     }

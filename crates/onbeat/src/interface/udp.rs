@@ -28,6 +28,7 @@ use crate::interface::presence::{self, EndLink};
 use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, device, option, socket};
 use onbeat_model::units::MacAddress;
+use onbeat_runtime::batch::AT_ONCE;
 use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{self, Pdu, STREAM_HEADER};
@@ -151,9 +152,7 @@ impl UdpSocket {
     /// Sends the data unit of a tagged frame; with `launch`, so that it leaves at that instant of
     /// CLOCK_TAI. Real-time: one system call, allocates nothing, never waits.
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
-        let (_, unit) = wire::unwrap(frame).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let pdu = Pdu::parse(unit).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let unit = &unit[..STREAM_HEADER + pdu.payload.len()];
+        let unit = unit_of(frame).ok_or(io::ErrorKind::InvalidInput)?;
         let sequence = self.sequence.to_be_bytes();
         let parts = [IoSlice::new(&sequence), IoSlice::new(unit)];
         let sent = socket::send(&self.socket, &parts, launch);
@@ -162,6 +161,19 @@ impl UdpSocket {
             self.sequence = self.sequence.wrapping_add(1);
         }
         sent
+    }
+
+    /// Sends the data units of tagged frames of `length` octets each.
+    pub(super) fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, io::Result<()>) {
+        let number = |at: usize| self.sequence.wrapping_add(at as u32).to_be_bytes();
+        let numbers: [_; AT_ONCE] = std::array::from_fn(number);
+        let units = frames.chunks_exact(length).map_while(unit_of);
+        let parts = numbers.iter().zip(units);
+        let parts = parts.map(|(number, unit)| [IoSlice::new(number), IoSlice::new(unit)]);
+        let (taken, sent) = socket::send_many(&self.socket, parts);
+        let is_lost = sent.as_ref().is_err_and(|error| !presence::is_kept(error));
+        self.sequence = self.sequence.wrapping_add(taken as u32 + u32::from(is_lost));
+        (taken, sent)
     }
 
     /// Takes a data unit if there is one. Real-time: never blocks, allocates nothing.
@@ -175,10 +187,15 @@ impl UdpSocket {
         self.take(into, 0)
     }
 
-    /// Takes what the kernel noted of a datagram that was sent, if it was asked for.
+    /// Whether the kernel notes when datagrams leave.
     #[inline]
+    pub(super) fn notes(&self) -> bool {
+        self.notes
+    }
+
+    /// Takes what the kernel noted of a datagram that was sent.
     pub(super) fn sent_stamp(&self) -> Option<SentStamp> {
-        if self.notes { sent_stamp::next(&self.socket) } else { None }
+        sent_stamp::next(&self.socket)
     }
 
     /// What the kernel has dropped, if it counts that.
@@ -226,6 +243,13 @@ impl AsFd for UdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The data unit in a tagged frame, without padding.
+fn unit_of(frame: &[u8]) -> Option<&[u8]> {
+    let (_, unit) = wire::unwrap(frame).ok()?;
+    let pdu = Pdu::parse(unit).ok()?;
+    Some(&unit[..STREAM_HEADER + pdu.payload.len()])
 }
 
 fn open(interface: &Interface, version: IpVersion) -> io::Result<OwnedFd> {

@@ -127,6 +127,26 @@ impl Seal {
     }
 }
 
+impl Seal {
+    /// The same into a frame of the channel that this has written before, `made` octets long, or 0
+    /// if there is none: what is the same in both is not written again, if there is no trailer.
+    #[inline]
+    pub(crate) fn renew(
+        &self,
+        header: &Header,
+        value: &[u8],
+        stamp: Stamp,
+        frame: &mut [u8],
+        made: usize,
+    ) -> usize {
+        if made == 0 || !matches!(self.0, SealKind::None) {
+            return self.emit(header, value, stamp, frame);
+        }
+        wire::renew(header, value, &mut frame[..made]);
+        made
+    }
+}
+
 fn emit_with_crc(header: &Header, value: &[u8], stamp: Stamp, into: &mut [u8]) -> usize {
     let mut trailer = [0; CRC_TRAILER];
     let counter = (stamp.counter % CRC_COUNTERS) as u32;

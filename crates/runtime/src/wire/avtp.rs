@@ -93,21 +93,30 @@ impl<'a> Pdu<'a> {
         let data = self.payload.len() + trailer.len();
         let (pdu, rest) = into.split_at_mut(STREAM_HEADER + data);
         let length = u16::try_from(data).expect("a payload that fits a frame");
-        let [upper, lower] = self.number.to_be_bytes();
         pdu[SUBTYPE] = SUBTYPE_EF_STREAM;
         pdu[SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
-        pdu[SEQUENCE] = lower;
-        pdu[TU] = u8::from(self.uncertain);
         pdu[STREAM_ID].copy_from_slice(&self.stream_id.0.to_be_bytes());
-        pdu[TIMESTAMP].copy_from_slice(&self.timestamp.to_be_bytes());
-        pdu[MEETING].copy_from_slice(&self.meeting.to_be_bytes());
         pdu[LENGTH].copy_from_slice(&length.to_be_bytes());
         pdu[INSTANCE] = self.instance;
-        pdu[UPPER_NUMBER] = if self.instance == 0 { 0 } else { upper };
-        let (payload, behind) = pdu[STREAM_HEADER..].split_at_mut(self.payload.len());
-        payload.copy_from_slice(self.payload);
+        let behind = self.renew(pdu);
         behind.copy_from_slice(trailer);
         rest
+    }
+
+    /// Writes what differs from one data unit of a talker to the next, its payload too, and gives
+    /// the room behind that.
+    #[inline]
+    pub(super) fn renew(self, pdu: &mut [u8]) -> &mut [u8] {
+        let (header, rest) = pdu.split_at_mut(STREAM_HEADER);
+        let [upper, lower] = self.number.to_be_bytes();
+        header[SEQUENCE] = lower;
+        header[TU] = u8::from(self.uncertain);
+        header[TIMESTAMP].copy_from_slice(&self.timestamp.to_be_bytes());
+        header[MEETING].copy_from_slice(&self.meeting.to_be_bytes());
+        header[UPPER_NUMBER] = if self.instance == 0 { 0 } else { upper };
+        let (payload, behind) = rest.split_at_mut(self.payload.len());
+        payload.copy_from_slice(self.payload);
+        behind
     }
 }
 

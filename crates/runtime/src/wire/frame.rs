@@ -170,6 +170,22 @@ pub fn emit_with(header: &Header, payload: &[u8], trailer: &[u8], into: &mut [u8
     length
 }
 
+/// Writes the next message into a frame that [`emit`] has made, with what differs from one message
+/// of a channel to the next: its number, uncertainty, timestamp and meeting. All else of `header`,
+/// and the payload's length, must be as they were then.
+///
+/// # Panics
+/// When `frame` is shorter than header and payload.
+#[inline]
+pub fn renew(header: &Header, payload: &[u8], frame: &mut [u8]) {
+    let (before, unit) = frame.split_at_mut(header.unit_at());
+    if let Some(sequence) = header.r_tag {
+        RTag { sequence, ethertype: ETHERTYPE_AVTP }.emit(&mut before[TAGGED..]);
+    }
+    let Header { number, instance, uncertain, stream_id, timestamp, meeting, .. } = *header;
+    Pdu { number, instance, uncertain, stream_id, timestamp, meeting, payload }.renew(unit);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,6 +325,33 @@ mod tests {
             let (ethernet, again) = unwrap(&untagged).expect("an untagged frame");
             prop_assert_eq!(ethernet.destination, header.destination);
             prop_assert_eq!(Pdu::parse(again), Ok(pdu));
+        }
+
+        #[test]
+        fn a_renewed_frame_is_what_would_be_emitted(
+            payloads in proptest::collection::vec(any::<[u8; 19]>(), 2), longer: bool,
+            r_tag: Option<[u16; 2]>, number: [u16; 2], instance: u8, uncertain: [bool; 2],
+            timestamp: [u32; 2], meeting: [u32; 2],
+        ) {
+            let long = if longer { 60 } else { 1 };
+            let of = |message: usize| {
+                let header = Header {
+                    r_tag: r_tag.map(|numbers| numbers[message]),
+                    number: number[message],
+                    instance,
+                    uncertain: uncertain[message],
+                    timestamp: timestamp[message],
+                    meeting: meeting[message],
+                    ..header()
+                };
+                (header, payloads[message].repeat(long))
+            };
+            let ((first, payload), (second, next)) = (of(0), of(1));
+            let mut octets = [[0xff; MAX_FRAME]; 2];
+            let length = emit(&first, &payload, &mut octets[0]);
+            renew(&second, &next, &mut octets[0][..length]);
+            prop_assert_eq!(emit(&second, &next, &mut octets[1]), length);
+            prop_assert_eq!(&octets[0][..length], &octets[1][..length]);
         }
 
         #[test]

@@ -14,7 +14,9 @@ pub mod vlan;
 
 pub use avtp::{ETHERTYPE_AVTP, Pdu, STREAM_HEADER, SUBTYPE_EF_STREAM};
 pub use ethernet::{ADDRESSES, ETHERNET, Ethernet};
-pub use frame::{Frame, HEADERS, Header, MAX_FRAME, MIN_FRAME, TAGGED, emit, emit_with, unwrap};
+pub use frame::{
+    Frame, HEADERS, Header, MAX_FRAME, MIN_FRAME, TAGGED, emit, emit_with, renew, unwrap,
+};
 pub use rtag::{ETHERTYPE_R_TAG, R_TAG, RTag};
 pub use vlan::{ETHERTYPE_VLAN, Tag};
 

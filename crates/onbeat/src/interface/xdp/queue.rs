@@ -14,7 +14,7 @@ use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_UMEM_PGOFF_COMPLETION_RING,
     XDP_UMEM_PGOFF_FILL_RING, XdpMmapOffsets, XdpUmemReg, XdpUmemRegFlags,
 };
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -333,8 +333,8 @@ impl Queue {
 
 /// Lets a driver that ran out of chunks look at the fill ring.
 fn wake_receiver(socket: BorrowedFd<'_>) {
-    // SAFETY: nothing is received into nothing.
-    let _ = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
+    // Nothing is received.
+    let _ = rustix::net::recv(socket, &mut [0; 0][..], RecvFlags::DONTWAIT);
 }
 
 fn socket() -> io::Result<OwnedFd> {
