@@ -76,6 +76,7 @@ mod mapping;
 pub mod recorder;
 #[doc(hidden)] // for the command
 pub mod regular;
+pub mod selector;
 pub mod shared_log;
 
 pub use clock::MonoTime;
@@ -90,3 +91,4 @@ pub use onbeat_runtime::channel_io::{ChannelError, Instant, Timeout};
 pub use onbeat_runtime::liveness::{Liveness, condition};
 pub use onbeat_runtime::meeting::rendezvous;
 pub use onbeat_runtime::talker::ChannelParameters;
+pub use selector::Selector;

@@ -23,6 +23,7 @@ use crate::interface::{
 };
 use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
+use crate::selector::SOONER;
 use crate::shared_log::{Identity, SharedLog};
 use onbeat_model::integrity::Integrity;
 use onbeat_model::record::Role;
@@ -231,6 +232,7 @@ impl RunContext {
             listener = listener.guarded(guard);
         }
         let mut end = ListenerEndpoint::new(listener, Limited::new(opened.io), opened.recorder);
+        end.count_sooner(&SOONER);
         end.set_deadline(opened.deadline)?;
         if opened.follows_schedule {
             follow_schedule(&mut end);

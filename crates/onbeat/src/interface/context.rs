@@ -19,6 +19,7 @@ use crate::interface::{
 use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
 use crate::regular;
+use crate::selector::SOONER;
 use crate::shared_log::{Board, Identity};
 use onbeat_model::limits;
 use onbeat_model::plan::ChannelPlan;
@@ -352,6 +353,7 @@ impl InterfaceContext {
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters).guarded(guard);
         let mut end = ListenerEndpoint::new(listener, io, recorder);
+        end.count_sooner(&SOONER);
         if self.settings.options.follow_schedule {
             follow_schedule(&mut end);
         }
