@@ -333,6 +333,12 @@ typedef struct onbeat_context onbeat_context;
 typedef struct onbeat_listener onbeat_listener;
 
 /**
+ * Some listener endpoints, to be waited for. Used by one thread at a time, which is also the one
+ * that uses its endpoints meanwhile.
+ */
+typedef struct onbeat_selector onbeat_selector;
+
+/**
  * The talker endpoint of a channel. Used by one thread at a time.
  */
 typedef struct onbeat_talker onbeat_talker;
@@ -665,6 +671,32 @@ enum onbeat_status onbeat_write(struct onbeat_talker *talker,
 enum onbeat_status onbeat_try_write(struct onbeat_talker *talker,
                                     const void *message,
                                     int64_t *capture_ns);
+
+/**
+ * Sends the `count` messages at `messages`, which follow each other without a gap, as that many
+ * `onbeat_write` would, with a system call for up to 16 of them: waits while the declared rate
+ * holds one, and ends at the first that is not sent, with what `onbeat_write` returns of that.
+ * `written`, if not NULL, gets how many were sent, `capture_ns`, if not NULL, their capture times:
+ * those of one system call follow each other by a nanosecond. Where a message is handed over
+ * otherwise, as in virtual time, it is a loop. Allocates nothing.
+ */
+enum onbeat_status onbeat_write_many(struct onbeat_talker *talker,
+                                     const void *messages,
+                                     size_t count,
+                                     size_t *written,
+                                     int64_t *capture_ns);
+
+/**
+ * Like `onbeat_write_many`, but as that many `onbeat_try_write`: ends at the first message that
+ * would have to wait, with `ONBEAT_RATE_EXCEEDED`; the capture time behind those of the messages
+ * that were sent is then the instant until which `onbeat_write` would wait. May return
+ * `ONBEAT_NOT_RESERVED`.
+ */
+enum onbeat_status onbeat_try_write_many(struct onbeat_talker *talker,
+                                         const void *messages,
+                                         size_t count,
+                                         size_t *written,
+                                         int64_t *capture_ns);
 
 /**
  * Sends the message, then waits until its capture time + D, the instant at which the readers that
@@ -1008,6 +1040,30 @@ enum onbeat_status onbeat_talker_reservation(const struct onbeat_talker *talker,
 enum onbeat_status onbeat_listener_reservation(const struct onbeat_listener *listener,
                                                size_t size,
                                                struct onbeat_reservation *out);
+
+/**
+ * Makes a selector of `count` listener endpoints, which must stay open until it is closed.
+ * `onbeat_selector_wait` does what `onbeat_select` does, for a price that does not grow with the
+ * number of endpoints. At most 256 endpoints in a run in virtual time, else 4096. Allocates.
+ */
+enum onbeat_status onbeat_selector_open(struct onbeat_context *context,
+                                        const struct onbeat_listener *const *listeners,
+                                        size_t count,
+                                        struct onbeat_selector **out);
+
+/**
+ * Waits as `onbeat_select` does: until one of the selector's endpoints has something to read or
+ * has missed its deadline, at most `timeout_ns`, or for ever if that is negative; `index` gets the
+ * position of the first that has. `ONBEAT_TIMED_OUT` when none had in time. Allocates nothing.
+ */
+enum onbeat_status onbeat_selector_wait(struct onbeat_selector *selector,
+                                        int64_t timeout_ns,
+                                        size_t *index);
+
+/**
+ * Closes a selector and frees it. Its endpoints stay open. NULL is allowed.
+ */
+void onbeat_selector_close(struct onbeat_selector *selector);
 
 /**
  * Like `onbeat_talker_counters`, where `out` has `size` octets: `sizeof(struct onbeat_counters)`

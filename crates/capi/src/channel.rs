@@ -1,6 +1,8 @@
 //! Channel ends.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value, wanted};
+use crate::boundary::{
+    Failure, entry, onbeat_status, quick_entry, shared, store, text, value, wanted,
+};
 use crate::context::onbeat;
 use crate::reservation::onbeat_reservation;
 use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
@@ -279,7 +281,7 @@ pub unsafe extern "C" fn onbeat_write(
     message: *const c_void,
     capture_ns: *mut i64,
 ) -> onbeat_status {
-    entry(|| {
+    quick_entry(|| {
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
@@ -302,7 +304,7 @@ pub unsafe extern "C" fn onbeat_try_write(
     message: *const c_void,
     capture_ns: *mut i64,
 ) -> onbeat_status {
-    entry(|| {
+    quick_entry(|| {
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
@@ -315,6 +317,95 @@ pub unsafe extern "C" fn onbeat_try_write(
         // SAFETY: the caller's promise.
         unsafe { store(capture_ns, at.as_ns()) };
         Ok(status)
+    })
+}
+
+/// Sends the `count` messages at `messages`, which follow each other without a gap, as that many
+/// `onbeat_write` would, with a system call for up to 16 of them: waits while the declared rate
+/// holds one, and ends at the first that is not sent, with what `onbeat_write` returns of that.
+/// `written`, if not NULL, gets how many were sent, `capture_ns`, if not NULL, their capture times:
+/// those of one system call follow each other by a nanosecond. Where a message is handed over
+/// otherwise, as in virtual time, it is a loop. Allocates nothing.
+///
+/// # Safety
+/// `talker` is NULL or comes from `onbeat_talker_open`; `messages` is NULL or valid for reading
+/// `count` times the channel's size; `written` is NULL or valid for writing; `capture_ns` is NULL
+/// or valid for writing `count` times.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_write_many(
+    talker: *mut onbeat_talker,
+    messages: *const c_void,
+    count: usize,
+    written: *mut usize,
+    capture_ns: *mut i64,
+) -> onbeat_status {
+    // SAFETY: the caller's promise.
+    unsafe { write_many(talker, messages, count, true, written, capture_ns) }
+}
+
+/// Like `onbeat_write_many`, but as that many `onbeat_try_write`: ends at the first message that
+/// would have to wait, with `ONBEAT_RATE_EXCEEDED`; the capture time behind those of the messages
+/// that were sent is then the instant until which `onbeat_write` would wait. May return
+/// `ONBEAT_NOT_RESERVED`.
+///
+/// # Safety
+/// As for `onbeat_write_many`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_try_write_many(
+    talker: *mut onbeat_talker,
+    messages: *const c_void,
+    count: usize,
+    written: *mut usize,
+    capture_ns: *mut i64,
+) -> onbeat_status {
+    // SAFETY: the caller's promise.
+    unsafe { write_many(talker, messages, count, false, written, capture_ns) }
+}
+
+/// # Safety
+/// As for `onbeat_write_many`.
+unsafe fn write_many(
+    talker: *mut onbeat_talker,
+    messages: *const c_void,
+    count: usize,
+    waits: bool,
+    written: *mut usize,
+    capture_ns: *mut i64,
+) -> onbeat_status {
+    quick_entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { store(written, 0) };
+        // SAFETY: the caller's promise.
+        let talker = unsafe { value(talker, "talker") }?;
+        wanted(messages, "messages")?;
+        let size = talker.end.talker().parameters().size.get();
+        let octets_in_all = u32::try_from(count).ok().and_then(|count| count.checked_mul(size));
+        let Some(octets_in_all) = octets_in_all.filter(|octets| *octets > 0) else {
+            return Err(Failure::argument(format!("`count` is {count}: no array has that many")));
+        };
+        // SAFETY: the caller's promise.
+        let messages = unsafe { octets(messages, Octets::new(octets_in_all)) }?;
+        let captured = |at: usize, capture: SyncedTime| {
+            if !capture_ns.is_null() {
+                // SAFETY: the caller's promise: there is one place for each message.
+                unsafe { capture_ns.add(at).write(capture.as_ns()) };
+            }
+        };
+        let sent = match waits {
+            true => talker.end.write_many(messages, captured),
+            false => talker.end.try_write_many(messages, captured),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { store(written, sent.count) };
+        Ok(match sent.outcome? {
+            Written::Sent { .. } => onbeat_status::OnbeatOk,
+            Written::NotReserved => onbeat_status::OnbeatNotReserved,
+            Written::RateExceeded { until } => {
+                // It is of a message that was not sent: there is a place for it.
+                captured(sent.count, until);
+                onbeat_status::OnbeatRateExceeded
+            }
+        })
     })
 }
 
@@ -332,7 +423,7 @@ pub unsafe extern "C" fn onbeat_write_wait(
     capture_ns: *mut i64,
     wakeup_error_ns: *mut i64,
 ) -> onbeat_status {
-    entry(|| {
+    quick_entry(|| {
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
@@ -361,7 +452,7 @@ pub unsafe extern "C" fn onbeat_write_at(
     at_ns: i64,
     capture_ns: *mut i64,
 ) -> onbeat_status {
-    entry(|| {
+    quick_entry(|| {
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
@@ -490,7 +581,7 @@ pub unsafe extern "C" fn onbeat_select(
     timeout_ns: i64,
     index: *mut usize,
 ) -> onbeat_status {
-    entry(|| {
+    quick_entry(|| {
         // SAFETY: the caller's promise.
         let context = &unsafe { shared(context, "context") }?.0;
         wanted(listeners, "listeners")?;
@@ -694,7 +785,7 @@ unsafe fn read(
     wait: Wait,
     none: onbeat_status,
 ) -> onbeat_status {
-    entry(|| {
+    quick_entry(|| {
         // SAFETY: the caller's promise.
         let listener = unsafe { value(listener, "listener") }?;
         wanted(message, "message")?;

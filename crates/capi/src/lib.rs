@@ -10,5 +10,6 @@ mod context;
 mod interface;
 mod liveness;
 mod reservation;
+mod selector;
 mod sized;
 mod version;

@@ -34,13 +34,21 @@ const FAMILIES: [(&str, &str); 16] = [
         "onbeat_talker_open onbeat_listener_open onbeat_talker_close onbeat_listener_close \
          onbeat_talker_limit onbeat_listener_limit",
     ),
-    ("send messages", "onbeat_write onbeat_try_write onbeat_write_wait onbeat_write_at"),
+    (
+        "send messages",
+        "onbeat_write onbeat_try_write onbeat_write_wait onbeat_write_at onbeat_write_many \
+         onbeat_try_write_many",
+    ),
     (
         "receive messages",
         "onbeat_read onbeat_read_wait onbeat_try_read onbeat_read_latest onbeat_read_timeout \
          onbeat_listener_message",
     ),
-    ("wait for several listener endpoints", "onbeat_select onbeat_listener_descriptor"),
+    (
+        "wait for several listener endpoints",
+        "onbeat_select onbeat_selector_open onbeat_selector_wait onbeat_selector_close \
+         onbeat_listener_descriptor",
+    ),
     (
         "what a listener endpoint knows of its talker",
         "onbeat_listener_liveness onbeat_listener_deadline",

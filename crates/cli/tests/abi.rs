@@ -157,6 +157,7 @@ fn valid(kind: &str, name: &str) -> String {
         ("struct onbeat_listener *", _) => "listener".to_owned(),
         ("struct onbeat_listener *const *", _) => "&reader".to_owned(),
         ("struct onbeat_thread *", _) => "thread()".to_owned(),
+        ("struct onbeat_selector *", _) => "selector".to_owned(),
         ("struct onbeat_interface *", _) => "&interface".to_owned(),
         ("struct onbeat_channel *", _) => "&channel".to_owned(),
         ("onbeat_thread_body", _) => "body".to_owned(),

@@ -18,6 +18,8 @@ static size_t talker_count, listener_count;
 static const char *name;
 static FILE *out;
 static char **next;
+static onbeat_selector *selector;
+static unsigned selects;
 static uint64_t written;
 static int times;
 
@@ -94,6 +96,23 @@ static onbeat_status do_write(const char *what)
 	return said(what, status);
 }
 
+static onbeat_status do_write_many(const char *what)
+{
+	onbeat_talker *talker = talkers[number()];
+	uint64_t values[32];
+	size_t count = number(), sent;
+	onbeat_status status;
+
+	for (size_t i = 0; i < count; i++)
+		values[i] = ++written;
+	if (strcmp(what, "wm") == 0)
+		status = onbeat_write_many(talker, values, count, &sent, NULL);
+	else
+		status = onbeat_try_write_many(talker, values, count, &sent, NULL);
+	fprintf(out, "%zu by ", sent);
+	return said(what, status);
+}
+
 static void show(const char *what, uint64_t value, const onbeat_message *message)
 {
 	fprintf(out, "%s OK v=%" PRIu64 " seq=%" PRIu64 " gap=%u fl=%u", what, value,
@@ -149,10 +168,17 @@ static onbeat_status do_select(const char *what)
 {
 	const onbeat_listener *const *ends = (const onbeat_listener *const *)listeners;
 	size_t index = ENDS;
-	long long us = number();
-	onbeat_status status =
-		onbeat_select(run, ends, listener_count, us < 0 ? us : us * 1000, &index);
+	long long us = number(), ns = us < 0 ? us : us * 1000;
+	onbeat_status status;
 
+	/* By turns, as a selector says the same. */
+	if (selects++ % 2) {
+		if (selector == NULL)
+			must(onbeat_selector_open(run, ends, listener_count, &selector));
+		status = onbeat_selector_wait(selector, ns, &index);
+	} else {
+		status = onbeat_select(run, ends, listener_count, ns, &index);
+	}
 	fprintf(out, "%s %s %zu\n", what, word(status), index);
 	fflush(out);
 	return status;
@@ -206,6 +232,8 @@ static onbeat_status do_counters(const char *what)
 static onbeat_status do_close(const char *what)
 {
 	(void)what;
+	onbeat_selector_close(selector);
+	selector = NULL;
 	for (size_t i = 0; i < talker_count; i++)
 		onbeat_talker_close(talkers[i]);
 	for (size_t i = 0; i < listener_count; i++)
@@ -264,7 +292,7 @@ static const struct command {
 	{ "ctr", do_counters },   { "close", do_close }, { "pause", do_pause },
 	{ "note", do_note },	   { "times", do_times }, { "exit", do_exit },
 	{ "loop", do_loop },	   { "dl", do_deadline }, { "live", do_liveness },
-	{ "xT", do_close_talker },
+	{ "xT", do_close_talker }, { "wm", do_write_many }, { "twm", do_write_many },
 };
 
 static onbeat_status perform(void)

@@ -5,6 +5,7 @@
 static onbeat *run;
 static onbeat_talker *talker;
 static onbeat_listener *listener;
+static onbeat_selector *selector;
 static _Alignas(8) unsigned char octets[8];
 
 static void *body(void *argument)
@@ -88,9 +89,11 @@ int main(void)
 	must(onbeat_talker_limit(talker, 0));
 	must(onbeat_listener_limit(listener, 0));
 	reader = listener;
+	must(onbeat_selector_open(run, &reader, 1, &selector));
 #include "calls.h"
 	of_members(reader);
 	onbeat_talker_close(talker);
+	onbeat_selector_close(selector);
 	onbeat_listener_close(listener);
 	onbeat_close(run);
 	return 0;

@@ -84,8 +84,11 @@ static void write_all(Context &run) {
     EXPECT(pair.first == 7 && pair.second == 0.5 && info.sequence == 0);
     EXPECT(run.now() == Time(33ms) && info.capture == Time(31ms) && info.wakeup_error == 0ns);
 
-    for (std::uint64_t i = 4; i < 7; i++)
-        MUST(out.write(i));
+    const std::uint64_t rest[] = {4, 5, 6};
+    std::size_t written = 0;
+    MUST(out.write_many(rest, 3, &written));
+    EXPECT(written == 3 && out.try_write_many(rest, 3, &written) == Status::rate_exceeded);
+    EXPECT(written == 0);
     EXPECT(allocated() == before);
     // A first meeting takes two messages: the second says that the other side was heard.
     EXPECT(out.counters().sent == 8 && out.counters().rate_exceeded > 0);
