@@ -185,6 +185,19 @@ impl Drop for NotCancelled {
     }
 }
 
+/// Frees what a pointer that the program had stands for, if it is not NULL.
+///
+/// # Safety
+/// It comes from `Box::into_raw` and is not used again.
+pub(crate) unsafe fn close<T>(pointer: *mut T) {
+    if !pointer.is_null() {
+        // To close a descriptor is a cancellation point.
+        let _not_cancelled = NotCancelled::from_now_on();
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(pointer) });
+    }
+}
+
 /// Runs an entry's body; turns failures and panics into statuses. Real-time: allocates only when
 /// the status is negative.
 pub(crate) fn entry(body: impl FnOnce() -> Result<onbeat_status, Failure>) -> onbeat_status {

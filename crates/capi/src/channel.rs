@@ -1,7 +1,7 @@
 //! Channel ends.
 
 use crate::boundary::{
-    Failure, entry, onbeat_status, quick_entry, shared, store, text, value, wanted,
+    Failure, close, entry, onbeat_status, quick_entry, shared, store, text, value, wanted,
 };
 use crate::context::onbeat;
 use crate::reservation::onbeat_reservation;
@@ -261,10 +261,8 @@ pub unsafe extern "C" fn onbeat_talker_open(
 /// `talker` is NULL or comes from `onbeat_talker_open` and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_talker_close(talker: *mut onbeat_talker) {
-    if !talker.is_null() {
-        // SAFETY: the caller's promise; it was made by `Box::into_raw`.
-        drop(unsafe { Box::from_raw(talker) });
-    }
+    // SAFETY: the caller's promise; it was made by `Box::into_raw`.
+    unsafe { close(talker) }
 }
 
 /// Sends the message at `message`. Blocks only while the channel's declared rate is exceeded and,
@@ -679,10 +677,8 @@ pub unsafe extern "C" fn onbeat_listener_open(
 /// `listener` is NULL or comes from `onbeat_listener_open` and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_listener_close(listener: *mut onbeat_listener) {
-    if !listener.is_null() {
-        // SAFETY: the caller's promise; it was made by `Box::into_raw`.
-        drop(unsafe { Box::from_raw(listener) });
-    }
+    // SAFETY: the caller's promise; it was made by `Box::into_raw`.
+    unsafe { close(listener) }
 }
 
 /// Waits for a message. `info`, if not NULL, gets its metadata. Allocates nothing.

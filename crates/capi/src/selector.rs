@@ -1,9 +1,12 @@
 //! Waiting for many listener endpoints.
 
-use crate::boundary::{Failure, entry, onbeat_status, quick_entry, shared, store, value, wanted};
+use crate::boundary::{
+    Failure, close, entry, onbeat_status, quick_entry, shared, store, value, wanted,
+};
 use crate::channel::onbeat_listener;
 use crate::context::onbeat;
 use library::context::Listener;
+use library::interface::MAX_CHANNELS;
 use library::selector::Selector;
 use onbeat_model::time::SyncedTime;
 use onbeat_runtime::channel_io::Timeout;
@@ -35,6 +38,10 @@ pub unsafe extern "C" fn onbeat_selector_open(
         let context = unsafe { shared(context, "context") }?;
         wanted(listeners, "listeners")?;
         wanted(out, "out")?;
+        if !(1..=MAX_CHANNELS).contains(&count) {
+            let why = format!("`count` is {count}: there may be 1 to {MAX_CHANNELS}");
+            return Err(Failure::argument(why));
+        }
         // SAFETY: the caller's promise: there are `count` of them.
         let ends: Box<[_]> = unsafe { std::slice::from_raw_parts(listeners, count) }.into();
         if let Some(null) = ends.iter().position(|end| end.is_null()) {
@@ -91,8 +98,6 @@ pub unsafe extern "C" fn onbeat_selector_wait(
 /// `selector` is NULL or comes from `onbeat_selector_open` and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_selector_close(selector: *mut onbeat_selector) {
-    if !selector.is_null() {
-        // SAFETY: the caller's promise; it was made by `Box::into_raw`.
-        drop(unsafe { Box::from_raw(selector) });
-    }
+    // SAFETY: the caller's promise; it was made by `Box::into_raw`.
+    unsafe { close(selector) }
 }

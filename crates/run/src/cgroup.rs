@@ -151,11 +151,12 @@ impl Cgroup {
 
     /// Gives the programs that join the run the processors of another group, such as the one that
     /// `onbeat tune` makes. In version 2 they are in a group below that one instead of this one,
-    /// and without its limits; it ends with this one.
+    /// and without its limits, which is said; it ends with this one.
     ///
     /// # Errors
     /// There is no such group, or this process may bring nothing into it.
-    pub fn isolate(&mut self, group: &Path) -> io::Result<()> {
+    pub fn isolate(&mut self, group: &Path) -> io::Result<Vec<String>> {
+        let mut unmet = Vec::new();
         let mut directory = group.to_owned();
         if group.join("cgroup.controllers").exists()
             && let Some(name) = self.directories.first().and_then(|own| own.file_name())
@@ -163,12 +164,16 @@ impl Cgroup {
             directory = group.join(name);
             create_dir(&directory).map_err(|error| at(&directory, &error))?;
             self.directories.push(directory.clone());
+            let own = &self.directories[0];
+            let left = self.counted.iter().filter(|(_, file, _)| file.starts_with(own));
+            let note = |key| format!("`{key}` does not limit programs on isolated processors");
+            unmet.extend(left.map(|(one, ..)| note(one.key)));
         }
         let procs = directory.join("cgroup.procs");
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&procs, flags, Mode::empty());
         self.isolated = Some(opened.map_err(|error| at(&procs, &error.into()))?);
-        Ok(())
+        Ok(unmet)
     }
 
     /// Where it is, for the reaper.

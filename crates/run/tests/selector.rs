@@ -121,8 +121,8 @@ fn each_deadline_that_is_missed_is_told_once_and_again_after_the_next_message() 
         Timeout::Until(all.right.now().expect("the time").local + Span::from_ms(ms))
     };
     all.listeners[77].set_deadline(Some(Span::from_ms(20))).expect("set");
-    all.listeners[2].set_deadline(Some(Span::from_ms(40))).expect("set");
     assert_eq!(all.wait(Timeout::Endless), Some(77));
+    all.listeners[2].set_deadline(Some(Span::from_ms(20))).expect("set");
     assert_eq!(all.wait(Timeout::Endless), Some(2));
     let patience = after(&all, 60);
     assert_eq!(all.wait(patience), None, "each is told once");

@@ -432,8 +432,8 @@ fn frames_that_could_not_leave_leave_not_later_either() {
     assert_eq!(count(&mut reader), 0);
 }
 
-/// More messages at once than a talker has room for, a tag that is taken off, and an interface that
-/// is down: none of those that count as not written leaves later.
+/// More messages in one call than a talker has room for, a tag that is taken off, and an interface
+/// that is down: none of those that count as not written leaves later.
 #[test]
 fn several_messages_at_once_cross_or_do_not_leave() {
     let Some(pair) = Pair::new() else { return };

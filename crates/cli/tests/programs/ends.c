@@ -42,6 +42,16 @@ static void *waits(void *argument)
 	return argument;
 }
 
+/* Whoever asks for its end closes all the same: that is no cancellation point. */
+static void *closes(void *argument)
+{
+	EXPECT(pthread_cancel(pthread_self()) == 0);
+	onbeat_talker_close(argument);
+	cleared = 1;
+	pthread_testcancel();
+	return NULL;
+}
+
 /* No more memory than there is now: no stack for another thread. */
 static void create_without_memory(void)
 {
@@ -93,7 +103,10 @@ int main(void)
 		must(onbeat_thread_join(thread, &result));
 		EXPECT(result == PTHREAD_CANCELED);
 	}
-	onbeat_talker_close(out);
+	cleared = 0;
+	must(onbeat_thread_create(run, closes, out, &thread));
+	must(onbeat_thread_join(thread, &result));
+	EXPECT(result == PTHREAD_CANCELED && cleared);
 	onbeat_close(run);
 	return 0;
 }

@@ -162,7 +162,10 @@ fn outlive(machine: &Machine, helper: Helper, words: &[OsString]) -> io::Result<
     let Some(asks) = asks.filter(|_| machine.has(SYSTEMD)) else {
         return detached(words).map(|()| None);
     };
-    let unit = format!("onbeat-{}-{}", helper.name().replace('.', "-"), std::process::id());
+    // One that is about to end may still have a name that only tells the process.
+    let name = helper.name().replace('.', "-");
+    let now = onbeat::clock::MonoTime::now().as_ns();
+    let unit = format!("onbeat-{name}-{}-{now}", std::process::id());
     let mut command = onbeat_run::environment::program(machine.path(asks));
     command.args(["--quiet", "--collect", "--service-type=exec", "--unit", &unit]);
     command.arg(format!("--description=onbeat tune: {}", helper.what()));

@@ -171,7 +171,8 @@ impl Transport {
             // Notes are matched with messages one by one.
             _ if self.notes() => 1,
             Self::Packet(_) | Self::Udp(_) => AT_ONCE,
-            Self::Xdp(socket) => socket.at_once(),
+            // The ring does not say which of several a driver that is busy has refused.
+            Self::Xdp(_) => 1,
             // It says of each when it had it.
             Self::Station(_) => 1,
         }
@@ -183,9 +184,8 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket.send_many(frames, length),
             Self::Udp(socket) => socket.send_many(frames, length),
-            Self::Xdp(socket) => socket.send_many(frames, length),
-            Self::Station(socket) => {
-                let sent = socket.send(&frames[..length]);
+            Self::Xdp(_) | Self::Station(_) => {
+                let sent = self.send(&frames[..length], None);
                 (usize::from(sent.is_ok()), sent)
             }
         }

@@ -352,12 +352,12 @@ impl<'a> Started<'a> {
             Err(error) => (None, without_cgroup(limits, &error)),
         };
         if let Some(group) = isolated {
-            let failed = match &mut cgroup {
+            let isolated = match &mut cgroup {
                 Some(cgroup) => cgroup.isolate(group),
                 None => Err(io::Error::other("there is no group for the run")),
             };
             let note = |error| format!("the programs do not run on isolated processors: {error}");
-            notes.extend(failed.err().map(note));
+            notes.extend(isolated.unwrap_or_else(|error| vec![note(error)]));
         }
         let directories = cgroup.as_ref().map(|one| one.directories().to_vec()).unwrap_or_default();
         if let Some(reaper) = &mut reaper {

@@ -25,7 +25,6 @@ use crate::interface::presence::{self, EndLink};
 use crate::interface::{
     Arrival, Interface, InterfaceOptions, LOOK_AGAIN, Stamp, option, packet, socket,
 };
-use arrayvec::ArrayVec;
 use bpf::Key;
 use onbeat_runtime::channel_io::{Framing, Reason};
 use onbeat_runtime::talker::ChannelParameters;
@@ -140,22 +139,6 @@ impl XdpSocket {
         match &mut self.side {
             Side::Talker(talker) => talker.send(frame),
             Side::Listener(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-
-    /// How many frames one call of [`XdpSocket::send_many`] takes. A device that reads the
-    /// process's memory has a frame as soon as it is there.
-    pub(super) fn at_once(&self) -> usize {
-        if self.mode().zero_copy { 1 } else { WRITER_FRAMES as usize }
-    }
-
-    /// Sends tagged frames of `length` octets each, in order: how many the kernel took, and why not
-    /// the next one.
-    pub(super) fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, io::Result<()>) {
-        self.renew();
-        match &mut self.side {
-            Side::Talker(talker) => talker.send_many(frames, length),
-            Side::Listener(_) => (0, Err(io::ErrorKind::Unsupported.into())),
         }
     }
 
@@ -344,38 +327,6 @@ impl fmt::Display for Mode {
 
 impl Talker {
     fn send(&mut self, frame: &[u8]) -> io::Result<()> {
-        let chunk = self.place(frame)?;
-        self.kick().map_err(|error| self.unless_left(error, chunk))
-    }
-
-    fn send_many(&mut self, frames: &[u8], length: usize) -> (usize, io::Result<()>) {
-        let mut placed = ArrayVec::<u64, { WRITER_FRAMES as usize }>::new();
-        let mut refused = Ok(());
-        for frame in frames.chunks_exact(length).take(placed.capacity()) {
-            match self.place(frame) {
-                Ok(chunk) => placed.push(chunk),
-                Err(error) => {
-                    refused = Err(error);
-                    break;
-                }
-            }
-        }
-        if placed.is_empty() {
-            return (0, refused);
-        }
-        let Err(error) = self.kick() else { return (placed.len(), refused) };
-        // The first that is left is what one alone would be; those behind it are not sent.
-        let taken = placed.len() - self.ring.waiting().count().clamp(1, placed.len());
-        for chunk in placed[taken + 1..].iter().rev() {
-            if self.ring.take_back() {
-                self.queue.release(*chunk);
-            }
-        }
-        (taken, Err(self.unless_left(error, placed[taken])))
-    }
-
-    /// Puts a frame into the ring; the chunk that it is in.
-    fn place(&mut self, frame: &[u8]) -> io::Result<u64> {
         self.queue.collect();
         let chunk = match self.queue.take(self.slot, self.next) {
             Some(chunk) => chunk,
@@ -396,7 +347,7 @@ impl Talker {
             self.queue.release(chunk);
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(chunk)
+        self.kick().map_err(|error| self.unless_left(error, chunk))
     }
 
     /// Why a frame did not leave. One that is told to be not sent must not leave later.
