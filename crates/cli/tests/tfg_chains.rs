@@ -227,7 +227,8 @@ fn delays(round: u64) -> Delays {
 fn coins(round: u64) -> u64 {
     match delays(round) {
         Delays::Described => 1_001 + 2 * round,
-        Delays::Extreme => 1_000 + round,
+        // What takes short after what took long twice is held the longest.
+        Delays::Extreme => 1_003 + round,
         Delays::Longest => 0,
     }
 }

@@ -98,9 +98,18 @@ impl Draft<'_> {
         // Apart from all other draws, which stay what they were.
         let mut apart = Dice::new(self.dice.clone().bits());
         if apart.chance(10) {
-            program.insert("budget_us".into(), json!(apart.between(2, 100)));
-            program.insert("budget_deadline_us".into(), json!(apart.between(100, 1_000)));
-            program.insert("budget_period_us".into(), json!(apart.between(1_000, 100_000)));
+            let [budget, deadline, period] = match apart.between(0, 9) {
+                0 => [2, 2, 100],
+                1 => [4_000_000; 3],
+                _ => [
+                    apart.between(2, 100),
+                    apart.between(100, 1_000),
+                    apart.between(1_000, 100_000),
+                ],
+            };
+            program.insert("budget_us".into(), json!(budget));
+            program.insert("budget_deadline_us".into(), json!(deadline));
+            program.insert("budget_period_us".into(), json!(period));
         }
         self.push("program", program);
     }
