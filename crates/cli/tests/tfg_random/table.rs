@@ -42,6 +42,9 @@ pub(crate) struct Timing {
     /// Rows behind which the table does not continue.
     pub(crate) open: Vec<usize>,
     pub(crate) pattern: Option<Pattern>,
+    /// By task: the indices of its rows.
+    #[serde(skip)]
+    by_task: Vec<Vec<usize>>,
 }
 
 /// How the table continues: by task the first round that repeats itself, and after how many.
@@ -84,9 +87,26 @@ fn repeats<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<Option<(u32, u32)>>, 
     Ok(tasks.into_iter().map(|task| task.map(|repeat| (repeat.from, repeat.every))).collect())
 }
 
+impl Timing {
+    /// The rows of a task with their indices.
+    pub(crate) fn of_task(&self, task: usize) -> impl Iterator<Item = (usize, &Row)> {
+        self.by_task[task].iter().map(|index| (*index, &self.rows[*index]))
+    }
+
+    fn sort(&mut self, tasks: usize) {
+        self.by_task = vec![Vec::new(); tasks];
+        for (index, row) in self.rows.iter().enumerate() {
+            self.by_task[row.task].push(index);
+        }
+    }
+}
+
 impl Document {
     pub(crate) fn read(text: &[u8]) -> Self {
-        let document: Self = serde_json::from_slice(text).expect("JSON");
+        let mut document: Self = serde_json::from_slice(text).expect("JSON");
+        for timing in [&mut document.program, &mut document.platform] {
+            timing.sort(document.tasks.len());
+        }
         assert_eq!((document.format.as_str(), document.version), ("onbeat-tfg", 1));
         document
     }

@@ -107,12 +107,12 @@ fn shows(node: &Node, event: &Event) -> bool {
 impl<'a> Walker<'a> {
     pub(crate) fn new(document: &'a Document, timing: &'a Timing, task: usize) -> Self {
         let mut loops = Loops::of(&document.tasks[task]);
-        let of_task = timing.rows.iter().filter(|row| row.task == task);
-        let behind = of_task.filter(|row| row.rounds.len() > loops.heads(row.node).len());
-        let behind: Vec<usize> = behind.map(|row| row.node).collect();
+        let is_behind = |row: &Row| row.rounds.len() > loops.heads(row.node).len();
+        let behind = timing.of_task(task).filter(|(_, row)| is_behind(row));
+        let behind: Vec<usize> = behind.map(|(_, row)| row.node).collect();
         loops.join(&document.tasks[task], &behind);
         let (mut rows, mut most) = (HashMap::new(), HashMap::new());
-        for (index, row) in timing.rows.iter().enumerate().filter(|(_, r)| r.task == task) {
+        for (index, row) in timing.of_task(task) {
             let old = rows.insert((row.node, row.rounds.clone()), index);
             assert!(old.is_none(), "two rows for one visit: {row:?}");
             for (depth, head) in loops.heads(row.node).iter().enumerate() {
@@ -343,9 +343,9 @@ impl Walker<'_> {
 
     /// Whether control came wherever it must come.
     fn all_certain(&mut self, end_ns: i64) -> Result<(), String> {
-        for (index, row) in self.timing.rows.iter().enumerate() {
+        for (index, row) in self.timing.of_task(self.task) {
             let is_due = row.arrival.hi.is_some_and(|hi| hi < end_ns);
-            if row.task != self.task || !row.is_certain || !is_due {
+            if !row.is_certain || !is_due {
                 continue;
             }
             let node = self.node(row.node);
