@@ -1,7 +1,7 @@
 # make          builds Onbeat, the libraries that programs are linked with, the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report; builds what that needs as for tests
 # make test     passes everything; sets up what it needs, builds what it tests for itself
-# make lint     what `make test` has the compiler say of the code, alone
+# make lint     what Clippy says of the code, without tests; `make test` builds with it
 # REQUIRE=... what no test may lack (tools superuser namespaces); at its end `make test` lists those
 #               that did not run
 # make hardware everything about the hardware in rtl/: all tests, planted faults, 100,000 programs in
