@@ -79,14 +79,20 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let mut output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let mut recording = Recording::begin(&target)?;
-    let (mut runs, mut is_same) = (Vec::new(), true);
+    let (mut runs, mut is_same, mut failed) = (Vec::new(), true, None);
     for wanted in wanted {
         let watch = (&watch, task_trace.as_deref());
         let mut calls = arguments.verify.then(Calls::default);
         let noted = (&mut calls, Some(&mut recording));
         let log = execute(&source, &wanted, watch, noted, output.reaper(), &interrupted);
         end_left_behind(output.reaper());
-        let log = log?;
+        let log = match log {
+            Err(error) if !runs.is_empty() => {
+                failed = Some((wanted.scenario, error));
+                break;
+            }
+            log => log?,
+        };
         let is_over = || interrupted.load(Ordering::Relaxed);
         if calls.as_mut().filter(|_| !is_over()).map(Calls::repeat).is_some() {
             let noted = (&mut calls, None);
@@ -102,12 +108,25 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
         }
     }
     let results = write(&source.system, &runs, output, trace)?;
-    recording.done();
+    if let Some((scenario, error)) = failed {
+        return not_run(&scenario, error, &target);
+    }
     show(&source.system, &results, &target, arguments.json);
+    recording.done();
     match exit_of(&results, interrupted.load(Ordering::Relaxed)) {
         Exit::Fine if !is_same => Ok(Exit::Broken),
         exit => Ok(exit),
     }
+}
+
+/// Says that a scenario was not run, after others, of which the report is. As with any error,
+/// standard output has no results.
+pub(crate) fn not_run(scenario: &str, error: anyhow::Error, target: &Path) -> anyhow::Result<Exit> {
+    terminal::say(format_args!(
+        "onbeat: scenario {scenario} was not run; {} has those before it",
+        target.join(REPORT).display()
+    ));
+    Err(error)
 }
 
 /// Ends what programs have left behind.

@@ -248,3 +248,18 @@ fn an_interrupted_run_in_namespaces_keeps_what_it_recorded() {
     let results: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert!(common::number(common::channel(&results, "c"), "received") > 0);
 }
+
+#[test]
+fn a_scenario_that_cannot_be_run_takes_no_results_of_those_before_it() {
+    let system = talker_and_listener("1", "1");
+    common::start_once(&system);
+    let words = ["run", ".", "--all-scenarios", "--duration", "100ms", "--json"];
+    let output = common::run(&words, system.path(), 1);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("scenario second was not run"), "{said}");
+    let error: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(error["diagnostics"][0]["code"], "OB3001", "{error}");
+    let results = common::results(&["report", "."], system.path(), 0);
+    let runs = results["runs"].as_array().expect("runs");
+    assert_eq!(runs.iter().map(|run| &run["scenario"]).collect::<Vec<_>>(), ["first"], "{said}");
+}

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
         }
         done => done?,
     }
-    let mut done = Vec::new();
+    let (mut done, mut failed) = (Vec::new(), None);
     for wanted in &wanted {
         match several.one(wanted, arguments, &interrupted) {
             Err(_) if interrupted.load(Ordering::Relaxed) && done.is_empty() => {
@@ -98,6 +98,10 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
                 return Ok(Exit::Interrupted);
             }
             Err(_) if interrupted.load(Ordering::Relaxed) => break,
+            Err(error) if !done.is_empty() => {
+                failed = Some((&wanted.scenario, error));
+                break;
+            }
             run => done.push(run?),
         }
         let is_early = |run: &Measured| matches!(run.1.ending, Ending::Early { .. });
@@ -108,8 +112,11 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let Several { fleet, recordings, .. } = several;
     drop(fleet);
     let results = runs::write(&source.system, &done, output, trace)?;
-    recordings.into_iter().for_each(Recording::done);
+    if let Some((scenario, error)) = failed {
+        return runs::not_run(scenario, error, &target);
+    }
     runs::show(&source.system, &results, &target, arguments.json);
+    recordings.into_iter().for_each(Recording::done);
     Ok(runs::exit_of(&results, interrupted.load(Ordering::Relaxed)))
 }
 

@@ -262,6 +262,22 @@ command = ["build/right", "{right}"]
     )
 }
 
+/// Programs of a system that can be started once, which is in the first of two scenarios.
+pub fn start_once(system: &TestSystem) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = system.path().join("system.toml");
+    let mut text = std::fs::read_to_string(&path).expect("system.toml");
+    for name in ["left", "right"] {
+        let (old, new) = (format!("\"build/{name}\""), format!("\"./{name}\", \"build/{name}\""));
+        text = text.replace(&old, &new);
+        let script = system.path().join(name);
+        std::fs::write(&script, format!("#!/bin/sh\nrm {name} && exec \"$@\"\n")).expect("written");
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("set");
+    }
+    text += "[[scenario]]\nname = \"first\"\n[[scenario]]\nname = \"second\"\n";
+    std::fs::write(path, text).expect("written");
+}
+
 /// [`two_hosts`] with the programs `talker.c` and `listener.c`, with an argument each.
 pub fn talker_and_listener(left: &str, right: &str) -> TestSystem {
     let system = TestSystem::new(&two_hosts(&programs(left, right)));

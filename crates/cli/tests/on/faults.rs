@@ -157,3 +157,20 @@ fn a_program_that_is_killed_on_a_machine_is_named_with_the_machine() {
     assert!(number(channel(&results, "c"), "received") > 100, "what was recorded is kept");
     machines.are_clean("a program that was killed");
 }
+
+#[test]
+fn a_scenario_that_machines_cannot_run_takes_no_results_of_those_before_it() {
+    let Some(machines) = Machines::new("h") else { return };
+    let system = counting();
+    common::start_once(&system);
+    machines.shells(&system);
+    let output = machines.command(&system, "1s", &["--all-scenarios"]).output();
+    let output = output.expect("onbeat");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("scenario second was not run"), "{said}");
+    let results = common::results(&["report", "."], system.path(), 0);
+    let runs = results["runs"].as_array().expect("runs");
+    assert_eq!(runs.iter().map(|run| &run["scenario"]).collect::<Vec<_>>(), ["first"], "{said}");
+    assert!(number(channel(&results, "c"), "received") > 100, "{said}");
+    machines.are_clean("a scenario that cannot be run");
+}
