@@ -77,6 +77,7 @@ pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
         tasks: None,
         joins: true,
         user: None,
+        policy: None,
         priority: None,
         cores: Vec::new(),
         budget: None,

@@ -18,7 +18,7 @@ use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Carrier, Ending, RunLog};
-use onbeat_model::system::{Backend, ReservationMode, RunSettings, System, TimeMode};
+use onbeat_model::system::{Backend, ReservationMode, RunSettings, Scenario, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
 use onbeat_net::network_code::CarryingStation;
@@ -111,8 +111,8 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     if let Some((scenario, error)) = failed {
         return not_run(&scenario, error, &target);
     }
-    show(&source.system, &results, &target, arguments.json);
     recording.done();
+    show(&source.system, &results, &target, arguments.json);
     match exit_of(&results, interrupted.load(Ordering::Relaxed)) {
         Exit::Fine if !is_same => Ok(Exit::Broken),
         exit => Ok(exit),
@@ -256,10 +256,12 @@ pub(crate) fn evaluated(source: &Source, log: RunLog) -> anyhow::Result<Measured
         Some(_) => Backend::NetworkCode,
         None => Backend::Bridges,
     };
-    let described = system.scenarios.iter().find(|scenario| scenario.name == log.scenario);
-    let slot_error = described.map_or(system.run, |scenario| scenario.run).slot_error;
-    let duration = log.duration;
-    system.run = RunSettings { duration, reservation, backend, slot_error, ..system.run };
+    let own = system.run;
+    if let Some(described) = system.scenarios.iter().find(|one| one.name == log.scenario).cloned() {
+        system = system.in_scenario(&described);
+    }
+    let (duration, slot_error) = (log.duration, system.run.slot_error);
+    system.run = RunSettings { duration, reservation, backend, slot_error, ..own };
     if log.network != Carrier::Emulated {
         system.run = chosen::with_slot_errors(system.run);
     }
@@ -312,20 +314,17 @@ pub(crate) fn wanted(
     network: &NetworkKind,
 ) -> anyhow::Result<Vec<Wanted>> {
     let system = &source.system;
-    let named: Vec<(String, RunSettings)> = match &arguments.scenario {
-        None if arguments.all_scenarios => {
-            system.scenarios.iter().map(|s| (s.name.clone(), s.run)).collect()
-        }
-        None => vec![(String::new(), system.run)],
-        Some(name) => {
-            let found = chosen::scenario(system, name)?;
-            vec![(found.name.clone(), found.run)]
-        }
+    let in_scenario = |scenario: &Scenario| (scenario.name.clone(), system.in_scenario(scenario));
+    let named: Vec<(String, System)> = match &arguments.scenario {
+        None if arguments.all_scenarios => system.scenarios.iter().map(in_scenario).collect(),
+        None => vec![(String::new(), system.clone())],
+        Some(name) => vec![in_scenario(chosen::scenario(system, name)?)],
     };
     if named.is_empty() {
         bail!(WrongArgument("the description has no scenarios".to_owned()));
     }
-    let plans = named.into_iter().map(|(scenario, mut settings)| {
+    let plans = named.into_iter().map(|(scenario, mut system)| {
+        let mut settings = system.run;
         settings.time = arguments.time.map_or(settings.time, TimeMode::from);
         settings.duration = arguments.duration.unwrap_or(settings.duration);
         settings.seed = arguments.seed.unwrap_or(settings.seed);
@@ -341,7 +340,6 @@ pub(crate) fn wanted(
                 settings.protected = false;
             }
         }
-        let mut system = system.clone();
         system.run = settings;
         let (plan, study) =
             source.plan_and_study(&system, settings.protected, Limits::default())?;

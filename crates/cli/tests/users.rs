@@ -1,4 +1,5 @@
-//! Programs of a run as other users, through wrappers, within limits, and none of them left behind.
+//! Programs of a run as other users, as they are to be scheduled, through wrappers, within limits,
+//! and none of them left behind.
 
 use crate::common::{
     self, TestSystem, channel, executable, number, onbeat, programs, results, run, two_hosts,
@@ -132,6 +133,37 @@ fn a_program_runs_as_the_user_that_is_asked_for_and_can_get_no_more_rights() {
             }
         }
     }
+}
+
+#[test]
+fn a_scenario_schedules_a_program_otherwise() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("how");
+    let scenarios = "policy = \"rr\"\npriority = 50\ncores = [0]\n\
+                     [[scenario]]\nname = \"same\"\n\
+                     [[scenario]]\nname = \"fifo\"\n\
+                     program = [{ name = \"right\", policy = \"fifo\", priority = 7 }]\n\
+                     [[scenario]]\nname = \"low\"\npolicy = \"other\"\n\
+                     program = [{ name = \"right\", cores = [] }]\n\
+                     [[scenario]]\nname = \"other\"\n\
+                     program = [{ name = \"right\", policy = \"other\" }]\n";
+    let system = system(&["scheduled", file.to_str().expect("UTF-8")], scenarios, "");
+    let arguments = ["run", ".", "--time", "real", "--duration", "100ms", "--all-scenarios"];
+    let output = run(&arguments, system.path(), 0);
+    if said(&output).contains("the system did not grant it") {
+        return not_run(Need::Machine, "priorities of programs: none are granted");
+    }
+    let told = std::fs::read_to_string(file).expect("it says it");
+    let lines: Vec<&str> = told.lines().collect();
+    let all = std::thread::available_parallelism().expect("some");
+    let of = |policy: i32, priority: u8, cpus: usize| {
+        format!("policy {policy} priority {priority} cpus {cpus}")
+    };
+    // As in sched.h.
+    let (fifo, rr) = (1, 2);
+    // The program's own policy is before that of the run.
+    let low = of(rr, 50, all.get());
+    assert_eq!(lines, [of(rr, 50, 1), of(fifo, 7, 1), low, of(0, 0, all.get())]);
 }
 
 #[test]

@@ -123,7 +123,8 @@ fn check(
     let tcp = tcp::check(&tables.tcp, &nodes, &channels, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);
     let alternatives = alternatives::check(&tables.alternatives, &channels, sink);
-    let (run, scenarios) = rest::runs(tables.run.as_ref(), &tables.scenarios, sink);
+    let (run, scenarios) =
+        rest::runs(tables.run.as_ref(), &tables.scenarios, (&nodes, &programs), sink);
     let subjects = references::Subjects {
         channels: &channels,
         tcp: &tcp.names,
@@ -138,7 +139,7 @@ fn check(
         links,
         devices: nodes.devices,
         channels: channels.list,
-        programs,
+        programs: programs.list,
         noise,
         tcp: tcp.list,
         routing,

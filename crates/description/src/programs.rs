@@ -11,8 +11,11 @@ use onbeat_model::binding::{Binding, Realisation, ValueType};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_model::execution_times::{self, InvalidRow};
 use onbeat_model::graph::{Graph, Task};
-use onbeat_model::system::{CpuBudget, NodeId, NodeKind, Program, ProgramSource, ProgramUser};
+use onbeat_model::system::{
+    CpuBudget, NodeId, NodeKind, Program, ProgramSource, ProgramUser, ProgramVariation,
+};
 use onbeat_model::time::Span;
+use std::collections::BTreeMap;
 
 /// What fetches files, and those that are shown when something is wrong in them.
 pub(super) struct Files<'a> {
@@ -29,15 +32,59 @@ pub(super) struct Known<'a> {
     pub(super) names: &'a [&'a str],
 }
 
+/// All programs and their names.
+pub(super) struct Programs {
+    pub(super) list: Vec<Program>,
+    names: Names<()>,
+}
+
 /// Checks all programs.
 pub(super) fn check(
     entries: &[Entry<raw::Program>],
     known: Known<'_>,
     files: &mut Files<'_>,
     sink: &mut Sink,
-) -> Vec<Program> {
+) -> Programs {
     let mut names = Names::new("program");
-    entries.iter().filter_map(|entry| program(entry, known, &mut names, files, sink)).collect()
+    let list = entries.iter().filter_map(|entry| program(entry, known, &mut names, files, sink));
+    Programs { list: list.collect(), names }
+}
+
+/// What a scenario says of programs.
+pub(super) fn variations(
+    fields: &mut Fields<'_, raw::Scenario>,
+    nodes: &Nodes,
+    programs: &Programs,
+) -> Vec<ProgramVariation> {
+    let (scenario, tables) = (fields.what.clone(), fields.entry.raw.program.as_ref());
+    let mut seen = BTreeMap::new();
+    let one = |entry: &At<raw::ScenarioProgram>| {
+        let (raw, at) = (&entry.value, entry.at);
+        let Some(name) = &raw.name else {
+            let help = "add `name`, a program";
+            fields.error(codes::MISSING_KEY, "a `program` without `name`", at, "here", help);
+            return None;
+        };
+        programs.names.find(codes::UNKNOWN_PROGRAM, name, fields.sink)?;
+        // One that has errors of its own is not there.
+        let program = programs.list.iter().position(|program| program.name == name.value)?;
+        if let Some(first) = seen.insert(program, name.at) {
+            let message = format!("{scenario}: two tables of program `{}`", name.value);
+            let twice = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the second");
+            fields.sink.push(twice.help("keep one of them").related(first, "the first"));
+        }
+        fields.what = format!("{scenario}, program `{}`", name.value);
+        let last = last_core(nodes, programs.list[program].host);
+        let priority = priority(fields, &raw.priority);
+        let cores = raw.cores.as_ref().map(|_| cores(fields, &raw.cores, last));
+        let budget = [&raw.budget_us, &raw.budget_deadline_us, &raw.budget_period_us];
+        let budget = self::budget(fields, budget);
+        let policy = raw.policy.as_ref().map(|policy| policy.value);
+        Some(ProgramVariation { program, policy, priority, cores, budget })
+    };
+    let found = tables.into_iter().flatten().filter_map(one).collect();
+    fields.what = scenario;
+    found
 }
 
 fn program(
@@ -53,18 +100,11 @@ fn program(
     let host = rest::host(&mut fields, "host", &raw.host, known.nodes);
     let code = code(&mut fields, files);
     let deployed = deployment(&mut fields, host, known.channels);
-    let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);
-    let host_cores = host.and_then(|id| match &known.nodes.list[id.index()].kind {
-        NodeKind::Host(host) => host.cores,
-        NodeKind::Bridge(_) => None,
-    });
-    let most = host_cores.map_or(limits::CORE, |cores| i64::from(cores) - 1);
-    let mut cores = Vec::new();
-    for core in raw.cores.iter().flat_map(|c| &c.value) {
-        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=most);
-        cores.extend(core.map(|c| c as u16));
-    }
-    let budget = budget(&mut fields);
+    let priority = priority(&mut fields, &raw.priority);
+    let most = host.map_or(limits::CORE, |host| last_core(known.nodes, host));
+    let cores = cores(&mut fields, &raw.cores, most);
+    let budget = [&raw.budget_us, &raw.budget_deadline_us, &raw.budget_period_us];
+    let budget = self::budget(&mut fields, budget);
     let work = ("work_max_ns", &raw.work_max_ns);
     let work = fields.time(codes::OUT_OF_RANGE, work, NS, Span::ZERO..=limits::DELAY);
     if let Some(path) = &raw.execution_times {
@@ -95,7 +135,8 @@ fn program(
             .user
             .as_ref()
             .map(|user| ProgramUser { name: user.value.clone(), origin: user.at }),
-        priority: priority.map(|p| p as u8),
+        policy: raw.policy.as_ref().map(|policy| policy.value),
+        priority,
         cores,
         budget,
         work_max: work.unwrap_or_default(),
@@ -103,14 +144,35 @@ fn program(
     })
 }
 
-/// How much of a processor it needs.
-fn budget(fields: &mut Fields<'_, raw::Program>) -> Option<CpuBudget> {
-    let raw = &fields.entry.raw;
-    let (runtime, period) = (&raw.budget_us, &raw.budget_period_us);
-    let deadline = ("budget_deadline_us", &raw.budget_deadline_us);
-    if [runtime, deadline.1, period].iter().all(|key| key.is_none()) {
+/// Its real-time priority.
+fn priority<R>(fields: &mut Fields<'_, R>, value: &Option<At<i64>>) -> Option<u8> {
+    fields.int(codes::PRIORITY, ("priority", value), 1..=99).map(|priority| priority as u8)
+}
+
+/// The last CPU that programs of a host may use.
+fn last_core(nodes: &Nodes, host: NodeId) -> i64 {
+    match &nodes.list[host.index()].kind {
+        NodeKind::Host(host) => host.cores.map_or(limits::CORE, |cores| i64::from(cores) - 1),
+        NodeKind::Bridge(_) => limits::CORE,
+    }
+}
+
+/// The CPUs that it may use.
+fn cores<R>(fields: &mut Fields<'_, R>, value: &Option<At<Vec<At<i64>>>>, last: i64) -> Vec<u16> {
+    let given = value.iter().flat_map(|cores| &cores.value);
+    let one = |core: &At<i64>| fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=last);
+    given.filter_map(one).map(|core| core as u16).collect()
+}
+
+/// How much of a processor it needs: `budget_us`, `budget_deadline_us` and `budget_period_us`.
+fn budget<R>(
+    fields: &mut Fields<'_, R>,
+    [runtime, deadline, period]: [&Option<At<i64>>; 3],
+) -> Option<CpuBudget> {
+    if [runtime, deadline, period].iter().all(|key| key.is_none()) {
         return None;
     }
+    let deadline = ("budget_deadline_us", deadline);
     fields.need("budget_us", runtime);
     fields.need("budget_period_us", period);
     let code = codes::OUT_OF_RANGE;

@@ -224,6 +224,34 @@ pub(super) struct Scenario {
     /// As in `[run]`.
     #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,
+    /// Programs that are scheduled otherwise.
+    pub(super) program: Option<Vec<At<ScenarioProgram>>>,
+}
+
+/// How a scenario schedules a program: what it leaves out is as in the program's own table.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScenarioProgram {
+    /// The program.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// As in `[[program]]`.
+    pub(super) policy: Option<At<SchedulingPolicy>>,
+    /// As in `[[program]]`.
+    #[schemars(range(min = 1, max = 99))]
+    pub(super) priority: Option<At<i64>>,
+    /// As in `[[program]]`.
+    #[schemars(inner(range(min = 0, max = limits::CORE)))]
+    pub(super) cores: Option<At<Vec<At<i64>>>>,
+    /// As in `[[program]]`.
+    #[schemars(range(min = 2, max = BUDGET_US))]
+    pub(super) budget_us: Option<At<i64>>,
+    /// As in `[[program]]`.
+    #[schemars(range(min = 2, max = BUDGET_US))]
+    pub(super) budget_deadline_us: Option<At<i64>>,
+    /// As in `[[program]]`.
+    #[schemars(range(min = 100, max = BUDGET_US))]
+    pub(super) budget_period_us: Option<At<i64>>,
 }
 
 /// Clocks that gPTP keeps together: those of all nodes that have no `clock`.
@@ -733,7 +761,9 @@ pub(super) struct Program {
     /// The user as whom it runs, by name or number, in runs that the superuser starts; who starts
     /// the run by default.
     pub(super) user: Option<At<String>>,
-    /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
+    /// How the system schedules it, in real-time runs; by default as the run's `policy` says.
+    pub(super) policy: Option<At<SchedulingPolicy>>,
+    /// Real-time priority, 1 to 99, in real-time runs; none by default.
     #[schemars(range(min = 1, max = 99))]
     pub(super) priority: Option<At<i64>>,
     /// Cores that it may use in real-time runs; any by default.

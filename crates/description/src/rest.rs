@@ -5,6 +5,7 @@ use super::fields::{Fields, S, US};
 use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
+use super::programs::{self, Programs};
 use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
@@ -335,6 +336,7 @@ fn program_limits(fields: &mut Fields<'_, raw::Run>) -> ProgramLimits {
 pub(super) fn runs(
     run: Option<&Entry<raw::Run>>,
     entries: &[Entry<raw::Scenario>],
+    (nodes, programs): (&Nodes, &Programs),
     sink: &mut Sink,
 ) -> (RunSettings, Scenarios) {
     let mut base = RunSettings {
@@ -377,7 +379,8 @@ pub(super) fn runs(
         let mut fields = Fields::new(entry, "scenario", name, sink);
         let name = named(&mut fields, "scenario", name, &mut scenarios.names, ());
         let run = settings(&mut fields, &keys, &base);
-        scenarios.list.push(Scenario { name, run });
+        let programs = programs::variations(&mut fields, nodes, programs);
+        scenarios.list.push(Scenario { name, run, programs });
     }
     (base, scenarios)
 }

@@ -153,7 +153,8 @@ fn a_loop_of_bridges_is_right_and_the_link_that_closes_it_is_found() {
 fn streams_alone_are_a_system() {
     let text = fs::read_to_string(every_key()).expect("it is there");
     let mut tables: Vec<&str> = text.split("\n\n").collect();
-    let gone = ["channel", "program", "noise", "chain", "alternatives", "reference"];
+    let gone =
+        ["channel", "program", "noise", "chain", "alternatives", "reference", "scenario.program"];
     let gone = gone.map(|name| format!("[[{name}]]"));
     tables.retain(|table| !gone.iter().any(|name| table.starts_with(name.as_str())));
     let loaded = load_text(&tables.join("\n\n"));

@@ -167,6 +167,8 @@ areas! {
         MODE = "OB1077", "a talker of an alternative does not receive the mode";
         /// A bridge with a dedicated path has what such a bridge cannot have.
         DEDICATED = "OB1078", "a bridge cannot have a dedicated path";
+        /// A program that does not exist.
+        UNKNOWN_PROGRAM = "OB1079", "an unknown program";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.

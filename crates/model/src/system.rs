@@ -116,6 +116,22 @@ impl System {
         all.any(|one| one.channel == channel)
     }
 
+    /// The system with the settings of a scenario, and its programs as they are scheduled there.
+    #[must_use]
+    pub fn in_scenario(&self, scenario: &Scenario) -> Self {
+        let mut system = Self { run: scenario.run, ..self.clone() };
+        for variation in &scenario.programs {
+            let program = &mut system.programs[variation.program];
+            program.policy = variation.policy.or(program.policy);
+            program.priority = variation.priority.or(program.priority);
+            program.budget = variation.budget.or(program.budget);
+            if let Some(cores) = &variation.cores {
+                program.cores.clone_from(cores);
+            }
+        }
+        system
+    }
+
     /// A system with nothing in it, for whoever builds one without a description: runs take
     /// `duration` of virtual time, with seed 1 and reservations.
     pub fn empty(name: &str, duration: Span) -> Self {
@@ -576,7 +592,9 @@ pub struct Program {
     pub joins: bool,
     /// As whom it runs, if not as who runs it.
     pub user: Option<ProgramUser>,
-    /// SCHED_FIFO priority, 1 to 99, for real-time runs.
+    /// How the system schedules it, in real-time runs, if not as the run's other programs.
+    pub policy: Option<SchedulingPolicy>,
+    /// Its real-time priority, 1 to 99, for real-time runs.
     pub priority: Option<u8>,
     /// The cores that it may use in real-time runs; empty: any.
     pub cores: Vec<u16>,
@@ -878,6 +896,23 @@ pub struct Scenario {
     pub name: String,
     /// The settings, with what the scenario leaves out taken from [`System::run`].
     pub run: RunSettings,
+    /// What is different of programs, each once.
+    pub programs: Vec<ProgramVariation>,
+}
+
+/// What a scenario says of how a program is scheduled. What it leaves out is the program's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramVariation {
+    /// Index into [`System::programs`].
+    pub program: usize,
+    /// As [`Program::policy`].
+    pub policy: Option<SchedulingPolicy>,
+    /// As [`Program::priority`].
+    pub priority: Option<u8>,
+    /// As [`Program::cores`].
+    pub cores: Option<Vec<u16>>,
+    /// As [`Program::budget`].
+    pub budget: Option<CpuBudget>,
 }
 
 /// Published figures for one quantity of one thing, shown beside the measured ones.

@@ -204,7 +204,7 @@ pub enum Scheduling {
 impl Scheduling {
     /// That of a program in a run; none in virtual time.
     pub fn of(settings: &RunSettings, program: &Program) -> Option<Self> {
-        match (settings.policy, program.budget) {
+        match (program.policy.unwrap_or(settings.policy), program.budget) {
             _ if settings.time == TimeMode::Virtual => None,
             (SchedulingPolicy::Deadline, Some(budget)) => Some(Self::Deadline(budget)),
             (SchedulingPolicy::Fifo | SchedulingPolicy::Deadline, _) => {

@@ -125,6 +125,7 @@ impl Net {
             tasks: None,
             joins: true,
             user: None,
+            policy: None,
             priority: None,
             cores: Vec::new(),
             budget: None,

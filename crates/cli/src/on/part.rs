@@ -237,8 +237,9 @@ impl Member {
 
     /// What a profile takes here.
     fn prepared(&self, order: &TuneOrder) -> anyhow::Result<Prepared> {
-        let host = chosen::host_named(&self.source.system, &self.order.host)?;
-        Prepared::new(order, &self.source.system, host, &self.order.interface)
+        let system = self.in_scenario(&order.scenario)?;
+        let host = chosen::host_named(&system, &self.order.host)?;
+        Prepared::new(order, &system, host, &self.order.interface)
     }
 
     /// Sets a profile. What was set, for a person.
@@ -252,12 +253,18 @@ impl Member {
         Some(place.to_string_lossy().into_owned())
     }
 
+    /// The system in a scenario; an empty name is none.
+    fn in_scenario(&self, name: &str) -> anyhow::Result<System> {
+        let system = &self.source.system;
+        match name {
+            "" => Ok(system.clone()),
+            name => Ok(system.in_scenario(chosen::scenario(system, name)?)),
+        }
+    }
+
     /// The system with the settings of a run.
     fn system_of(&self, order: &RunOrder) -> anyhow::Result<System> {
-        let mut system = self.source.system.clone();
-        if !order.scenario.is_empty() {
-            system.run = chosen::scenario(&system, &order.scenario)?.run;
-        }
+        let mut system = self.in_scenario(&order.scenario)?;
         system.run.time = TimeMode::Real;
         system.run.duration = Span::from_ns(order.duration_ns);
         system.run.seed = order.seed;

@@ -52,6 +52,9 @@ pub(super) struct CheckOrder {
 /// A profile of `tune` for a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TuneOrder {
+    /// The scenario that it is for, in which programs have the priorities that it takes; empty:
+    /// none.
+    pub(super) scenario: String,
     pub(super) profile: TuneProfile,
     /// The CPUs that are isolated, if the profile isolates any.
     pub(super) cores: Vec<u16>,

@@ -24,7 +24,7 @@ use onbeat_description::machines::{self, HostMachine, Machines};
 use onbeat_measure::records;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::record::{Carrier, Ending, RunLog};
-use onbeat_model::system::{NodeId, RunSettings, TuneProfile};
+use onbeat_model::system::{NodeId, TuneProfile};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{NetworkKind, StartAt};
 use onbeat_run::process::Reaper;
@@ -115,8 +115,8 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     if let Some((scenario, error)) = failed {
         return runs::not_run(scenario, error, &target);
     }
-    runs::show(&source.system, &results, &target, arguments.json);
     recordings.into_iter().for_each(Recording::done);
+    runs::show(&source.system, &results, &target, arguments.json);
     Ok(runs::exit_of(&results, interrupted.load(Ordering::Relaxed)))
 }
 
@@ -287,8 +287,7 @@ impl Several<'_> {
     /// Lets each machine look at itself. Returns what each says of its clock.
     fn check(&mut self, wanted: &[Wanted]) -> anyhow::Result<Vec<Result<Span, String>>> {
         let system = &self.source.system;
-        let settings = wanted.iter().map(|wanted| wanted.system.run);
-        let tunes = settings.filter(|settings| settings.tune != TuneProfile::Off);
+        let tunes = wanted.iter().filter(|wanted| wanted.system.run.tune != TuneProfile::Off);
         let sources = system.programs.iter().filter(|program| program.source.is_some());
         let built = sources.map(|p| (p.name.clone(), format!("{BUILT}/{}", p.name)));
         let built: BTreeMap<_, _> = built.collect();
@@ -299,7 +298,7 @@ impl Several<'_> {
                 interface: machine.interface.clone(),
                 transport: machine.transport,
                 built: built.clone(),
-                tunes: tunes.clone().map(|settings| self.tune_order(machine, settings)).collect(),
+                tunes: tunes.clone().map(|wanted| self.tune_order(machine, wanted)).collect(),
             };
             self.fleet.tell(at, &Order::Check(order), &[]);
         }
@@ -385,9 +384,11 @@ impl Several<'_> {
     }
 
     /// What is set on a machine for a run.
-    fn tune_order(&self, machine: &HostMachine, settings: RunSettings) -> TuneOrder {
+    fn tune_order(&self, machine: &HostMachine, wanted: &Wanted) -> TuneOrder {
+        let settings = wanted.system.run;
         let takes = self.machines.start_in + settings.duration + settings.hang_timeout;
         TuneOrder {
+            scenario: wanted.scenario.clone(),
             profile: settings.tune,
             cores: machine.tune_cores.clone(),
             force: machine.tune_force,
@@ -398,13 +399,13 @@ impl Several<'_> {
 
     /// Sets on all machines what a run asks for. What was set on each; nothing where nothing is
     /// asked for.
-    fn tune(&mut self, settings: RunSettings) -> anyhow::Result<Vec<Option<String>>> {
+    fn tune(&mut self, wanted: &Wanted) -> anyhow::Result<Vec<Option<String>>> {
         let mut set = vec![None; self.machines.list.len()];
-        if tuned::profile(settings.tune).is_none() {
+        if tuned::profile(wanted.system.run.tune).is_none() {
             return Ok(set);
         }
         for (at, machine) in self.machines.list.iter().enumerate() {
-            self.fleet.tell(at, &Order::Tune(self.tune_order(machine, settings)), &[]);
+            self.fleet.tell(at, &Order::Tune(self.tune_order(machine, wanted)), &[]);
         }
         while let Some(waits) = set.iter().position(Option::is_none) {
             let of = |fleet: &Fleet<'_>| format!("the {} is not tuned", fleet.name(waits));
@@ -450,7 +451,7 @@ impl Several<'_> {
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Measured> {
         let settings = wanted.system.run;
-        let set = self.tune(settings)?;
+        let set = self.tune(wanted)?;
         let start = StartAt::In(self.machines.start_in).network_ns();
         chosen::announce(start);
         runs::modelled(wanted);

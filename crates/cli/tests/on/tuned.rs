@@ -5,6 +5,7 @@ use crate::common::machine::{self, JOURNAL};
 
 /// What a scenario sets, and which CPUs there are for it.
 const SCENARIOS: &str = "[[scenario]]\nname = \"tuned\"\ntune = \"cpuset\"\n\
+                         program = [{ name = \"right\", priority = 7 }]\n\
                          [[scenario]]\nname = \"reboot\"\ntune = \"tuned-like\"\n";
 /// Set on each machine: the interrupt is bound to 0-3 before.
 const INTERRUPT: &str = "proc/irq/24/smp_affinity_list";
@@ -84,12 +85,15 @@ fn a_profile_of_a_scenario_is_in_force_for_its_run_and_then_all_is_as_before() {
     let mut command =
         tuned.machines.command(&tuned.system, "1s", &["--scenario", "tuned", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("onbeat");
-    tuned.machines.process("b", "build/right");
+    let right = tuned.machines.process("b", "build/right");
+    let stat = std::fs::read_to_string(format!("/proc/{right}/stat")).expect("it runs");
     let is = tuned.files.each_ref().map(|files| [files.read(INTERRUPT), files.read(LAST)]);
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(is, [["0-1", "0"]; 2], "programs run, and all is set: {said}");
+    let priority = stat.split(' ').nth(39).expect("rt_priority of proc(5)");
+    assert!(priority == "7" || said.contains("the system did not grant it"), "{stat}: {said}");
     tuned.are_as_before(&before, "a run");
     let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for (at, host) in ["a", "b"].into_iter().enumerate() {
@@ -98,8 +102,11 @@ fn a_profile_of_a_scenario_is_in_force_for_its_run_and_then_all_is_as_before() {
         assert!(what.contains("interrupt 24 (eth0-rx-0) on 0-1"), "{what}");
         assert!(what.contains("1 refused by the kernel: interrupt 26"), "{what}");
         assert!(said.contains(&format!("{host}: tuned: {what}")), "{said}");
+        // Threads of interrupts are above the priority that a program has in this scenario.
+        assert_eq!(what.contains("irq/24-eth0-rx goes before"), host == "b", "{what}");
         let page = std::fs::read_to_string(tuned.system.path().join("out/report.html"));
-        assert!(page.expect("a page").contains(&format!("{host}: {what}")), "it is in the report");
+        let page = page.expect("a page").replace("&#x2f;", "/");
+        assert!(page.contains(&format!("{host}: {what}")), "it is in the report: {what}");
     }
     // The report is made again from the records.
     assert_eq!(common::results(&["report", "."], tuned.system.path(), 0), results);

@@ -1,6 +1,7 @@
 /* Does what its first argument names, and then what a listener of `c` does.
  *
  *   says FILE      writes to FILE as whom it runs
+ *   scheduled FILE appends to FILE how it is scheduled, and on how many CPUs
  *   hides FILE     leaves a process with a session of its own, whose number is in FILE
  *   many           starts processes until no more can be had, and says how many there were
  *   much           uses memory until it is killed, or has 1 GiB
@@ -42,6 +43,19 @@ static void say(const char *path)
 		variable("USER"), variable("LOGNAME"), variable("XDG_RUNTIME_DIR"));
 	fprintf(file, "memlock %d rtprio %d policy %d\n", memory.rlim_cur == RLIM_INFINITY,
 		(int)priority.rlim_cur, sched_getscheduler(0));
+	fclose(file);
+}
+
+static void scheduled(const char *path)
+{
+	FILE *file = fopen(path, "a");
+	struct sched_param parameters;
+	cpu_set_t cpus;
+
+	EXPECT(file != NULL && sched_getparam(0, &parameters) == 0);
+	EXPECT(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
+	fprintf(file, "policy %d priority %d cpus %d\n", sched_getscheduler(0),
+		parameters.sched_priority, CPU_COUNT(&cpus));
 	fclose(file);
 }
 
@@ -104,6 +118,8 @@ int main(int count, char **words)
 
 	if (strcmp(how, "says") == 0)
 		say(words[2]);
+	if (strcmp(how, "scheduled") == 0)
+		scheduled(words[2]);
 	if (strcmp(how, "hides") == 0)
 		hide(words[2]);
 	if (strcmp(how, "many") == 0)

@@ -92,6 +92,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.replicate();
     draft.alternatives();
     draft.dedicated_path();
+    draft.scenario_programs();
     draft.into_description(seed)
 }
 

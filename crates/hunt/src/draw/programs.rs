@@ -4,6 +4,9 @@ use super::{Draft, Table, table};
 use crate::dice::Dice;
 use serde_json::{Value, json};
 
+/// Scheduling policies.
+pub(super) const POLICIES: [&str; 4] = ["fifo", "rr", "deadline", "other"];
+
 /// A task that sleeps and begins again.
 const SOURCE: &str = "\
 #include <cilktc.h>
@@ -98,20 +101,45 @@ impl Draft<'_> {
         // Apart from all other draws, which stay what they were.
         let mut apart = Dice::new(self.dice.clone().bits());
         if apart.chance(10) {
-            let [budget, deadline, period] = match apart.between(0, 9) {
-                0 => [2, 2, 100],
-                1 => [4_000_000; 3],
-                _ => [
-                    apart.between(2, 100),
-                    apart.between(100, 1_000),
-                    apart.between(1_000, 100_000),
-                ],
-            };
-            program.insert("budget_us".into(), json!(budget));
-            program.insert("budget_deadline_us".into(), json!(deadline));
-            program.insert("budget_period_us".into(), json!(period));
+            budget(&mut apart, &mut program);
+        }
+        if apart.chance(10) {
+            program.insert("policy".into(), json!(apart.one(&POLICIES)));
         }
         self.push("program", program);
+    }
+
+    /// How scenarios schedule programs: last, for seeds to keep all else.
+    pub(super) fn scenario_programs(&mut self) {
+        let listed = |key: &str| self.root.get(key).and_then(Value::as_array).cloned();
+        let (programs, scenarios) = (listed("program"), listed("scenario"));
+        let (Some(programs), Some(mut scenarios)) = (programs, scenarios) else { return };
+        for scenario in &mut scenarios {
+            let mut tables = Vec::new();
+            for program in &programs {
+                if !self.chance(40) {
+                    continue;
+                }
+                let mut table = table(json!({ "name": program["name"] }));
+                let host = self.hosts.iter().find(|host| program["host"] == host.name.as_str());
+                let of_host = host.and_then(|host| host.cores);
+                self.maybe(&mut table, "ScenarioProgram.priority", |dice| dice.between(1, 99));
+                if self.optional() {
+                    self.cores(&mut table, of_host);
+                }
+                if self.optional() {
+                    table.insert("policy".into(), json!(self.dice.one(&POLICIES)));
+                }
+                if self.optional() {
+                    budget(&mut self.dice, &mut table);
+                }
+                tables.push(Value::Object(table));
+            }
+            if !tables.is_empty() {
+                scenario["program"] = Value::Array(tables);
+            }
+        }
+        self.root.insert("scenario".into(), Value::Array(scenarios));
     }
 
     /// What the abstract channels of [`MOVES`] are. The first one is a channel of the description
@@ -153,4 +181,16 @@ impl Draft<'_> {
         };
         program.insert("cores".into(), json!([core]));
     }
+}
+
+/// What a program may compute in each period.
+fn budget(dice: &mut Dice, table: &mut Table) {
+    let [budget, deadline, period] = match dice.between(0, 9) {
+        0 => [2, 2, 100],
+        1 => [4_000_000; 3],
+        _ => [dice.between(2, 100), dice.between(100, 1_000), dice.between(1_000, 100_000)],
+    };
+    table.insert("budget_us".into(), json!(budget));
+    table.insert("budget_deadline_us".into(), json!(deadline));
+    table.insert("budget_period_us".into(), json!(period));
 }

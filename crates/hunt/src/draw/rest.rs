@@ -1,5 +1,6 @@
 //! Runs, scenarios, chains and references.
 
+use super::programs::POLICIES;
 use super::{Draft, Table, table};
 use crate::dice::Dice;
 use serde_json::{Value, json};
@@ -132,7 +133,7 @@ impl Draft<'_> {
             self.dice = own;
         } else if apart.chance(10) {
             run.insert("companions".into(), json!(apart.chance(50)));
-            run.insert("policy".into(), json!(apart.one(&["fifo", "rr", "deadline", "other"])));
+            run.insert("policy".into(), json!(apart.one(&POLICIES)));
             let profiles = ["off", "none", "cpuset", "tuned-like"];
             run.insert("tune".into(), json!(apart.one(&profiles)));
         }
