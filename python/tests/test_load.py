@@ -48,6 +48,7 @@ def test_times_stay_whole_where_some_are_missing(run_directory: Path, tmp_path: 
     messages = onbeat.load(copy).of("unprotected")
     assert messages["capture_ns"].iloc[0] == 1_700_000_000_123_456_789
     assert messages["latency_ns"].dtype == "Int64"
+    assert messages["queue_ns"].dtype == "Int64"
     assert messages["latency_ns"].isna().iloc[0]
 
 
@@ -99,6 +100,19 @@ def test_what_is_no_output_is_named(run_directory: Path, tmp_path: Path) -> None
     shutil.copytree(run_directory, broken)
     (broken / "1-unprotected/messages.csv").write_text("channel,listener\na,b\n")
     with pytest.raises(onbeat.NotAnOutput, match=r"messages\.csv.*sequence"):
+        onbeat.load(broken)
+    messages = broken / "1-unprotected/messages.csv"
+    whole = (run_directory / "1-unprotected/messages.csv").read_text()
+    messages.write_text(whole[: len(whole) // 2].rstrip("\n"))
+    with pytest.raises(onbeat.NotAnOutput, match=r"messages\.csv.*cut off"):
+        onbeat.load(broken)
+    messages.unlink()
+    with pytest.raises(onbeat.NotAnOutput, match=r"messages\.csv"):
+        onbeat.load(broken)
+    large = (run_directory / "results.json").read_text().replace('"seed": ', '"seed": 99', 1)
+    (broken / "results.json").write_text(large.replace('"sent": ', f'"sent": {10**30}', 1))
+    messages.write_text(whole)
+    with pytest.raises(onbeat.NotAnOutput, match=r"results\.json"):
         onbeat.load(broken)
     (broken / "results.json").write_text("{")
     with pytest.raises(onbeat.NotAnOutput, match=r"results\.json"):

@@ -80,6 +80,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let mut recording = Recording::begin(&target)?;
     let (mut runs, mut is_same, mut failed) = (Vec::new(), true, None);
+    let scenarios: Vec<String> = wanted.iter().map(|wanted| wanted.scenario.clone()).collect();
     for wanted in wanted {
         let watch = (&watch, task_trace.as_deref());
         let mut calls = arguments.verify.then(Calls::default);
@@ -108,10 +109,11 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
         }
     }
     let results = write(&source.system, &runs, output, trace)?;
+    recording.done();
     if let Some((scenario, error)) = failed {
         return not_run(&scenario, error, &target);
     }
-    recording.done();
+    name_left_out(&scenarios[runs.len()..]);
     show(&source.system, &results, &target, arguments.json);
     match exit_of(&results, interrupted.load(Ordering::Relaxed)) {
         Exit::Fine if !is_same => Ok(Exit::Broken),
@@ -127,6 +129,14 @@ pub(crate) fn not_run(scenario: &str, error: anyhow::Error, target: &Path) -> an
         target.join(REPORT).display()
     ));
     Err(error)
+}
+
+/// Says which scenarios were not run, of those that were asked for: the run was interrupted, or
+/// ended early on a machine.
+pub(crate) fn name_left_out(scenarios: &[String]) {
+    if !scenarios.is_empty() {
+        terminal::say(format_args!("onbeat: not run: scenarios {}", scenarios.join(", ")));
+    }
 }
 
 /// Ends what programs have left behind.
@@ -546,14 +556,23 @@ pub(crate) fn show(system: &System, results: &Results, target: &Path, json: bool
     }
 }
 
+/// Begins what is said of a run; nothing if it was of no scenario.
+fn of_scenario(run: &RunResult) -> String {
+    match run.scenario.as_str() {
+        "" => String::new(),
+        name => format!("scenario {name}: "),
+    }
+}
+
 /// The exit code, and on standard error what is behind a bad one.
 pub(crate) fn exit_of(results: &Results, interrupted: bool) -> Exit {
     let mut exit = Exit::Fine;
     for run in &results.runs {
+        let of = of_scenario(run);
         for channel in run.channels.iter().filter(|c| c.verdict == Verdict::Broken) {
             let why = &channel.verdict_reason;
             terminal::say(format_args!(
-                "onbeat: the guarantee of channel `{}` is broken: {why}",
+                "onbeat: {of}the guarantee of channel `{}` is broken: {why}",
                 channel.name
             ));
             exit = Exit::Broken;
@@ -561,7 +580,7 @@ pub(crate) fn exit_of(results: &Results, interrupted: bool) -> Exit {
         for chain in run.chains.iter().filter(|c| c.verdict == Verdict::Broken) {
             let why = &chain.verdict_reason;
             terminal::say(format_args!(
-                "onbeat: the deadline of chain `{}` is missed: {why}",
+                "onbeat: {of}the deadline of chain `{}` is missed: {why}",
                 chain.name
             ));
             exit = Exit::Broken;
@@ -569,7 +588,8 @@ pub(crate) fn exit_of(results: &Results, interrupted: bool) -> Exit {
     }
     for run in &results.runs {
         if let Ended::Early { reason, .. } = &run.ended {
-            terminal::say(format_args!("onbeat: the run ended before its time: {reason}"));
+            let of = of_scenario(run);
+            terminal::say(format_args!("onbeat: {of}the run ended before its time: {reason}"));
             exit = Exit::Early;
         }
     }

@@ -16,7 +16,6 @@ use onbeat_run::inspect::{LiveEndpoint, Seen, Skipped, live_endpoints};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeSet, HashMap};
-use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,8 +25,6 @@ const REFRESH: Span = Span::from_s(1);
 const LOOK_AGAIN: Span = Span::from_ms(50);
 /// The most lines of what is not shown.
 const SAID_MAX: usize = 100;
-/// Moves to the upper left corner of a terminal and clears what is below.
-const HOME: &str = "\x1b[H\x1b[J";
 const HEADINGS: [&str; 12] = [
     "program", "pid", "channel", "end", "sent", "received", "lost", "late", "dup.", "rejected",
     "held", "breaks",
@@ -61,13 +58,11 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
         let Seen { ends, skipped } = wanted(arguments.pid, arguments.channel.as_deref())?;
         say_skipped(&skipped, &mut said);
         let since = before.as_ref().map(|(then, ends)| Since { elapsed: now - *then, ends });
-        let text = if arguments.json {
-            json(&ends, &skipped, since.as_ref())
-        } else {
-            let home = if std::io::stdout().is_terminal() { HOME } else { "" };
-            format!("{home}{}", table(&ends, since.as_ref()))
+        let is_seen = match arguments.json {
+            true => terminal::print_to_reader(&json(&ends, &skipped, since.as_ref())),
+            false => terminal::refresh(&table(&ends, since.as_ref())),
         };
-        if writeln!(std::io::stdout(), "{text}").is_err() {
+        if !is_seen? {
             break; // whoever looked has gone
         }
         before = Some((now, counters(&ends)));

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Moves to the upper left corner of a terminal and clears what is below.
+const HOME: &str = "\x1b[H\x1b[J";
+
 /// Whether something did not get to standard output.
 static UNPRINTED: AtomicBool = AtomicBool::new(false);
 
@@ -68,6 +71,15 @@ pub(crate) fn print_to_reader(line: &str) -> anyhow::Result<bool> {
         Err(error) => Err(anyhow::Error::new(error).context("standard output")),
         Ok(()) => Ok(true),
     }
+}
+
+/// Prints what takes the place of all that a terminal shows; elsewhere it follows what is there.
+/// False if it goes nowhere any more.
+pub(crate) fn refresh(text: &str) -> anyhow::Result<bool> {
+    if std::io::stdout().is_terminal() {
+        print!("{HOME}");
+    }
+    print_to_reader(text)
 }
 
 /// Prints a line on standard error. A failure cannot be reported.

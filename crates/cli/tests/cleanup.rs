@@ -257,6 +257,10 @@ fn a_scenario_that_cannot_be_run_takes_no_results_of_those_before_it() {
     let output = common::run(&words, system.path(), 1);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("scenario second was not run"), "{said}");
+    assert!(
+        !said.contains("--recovered") && !system.path().join("out.recording").exists(),
+        "{said}"
+    );
     let error: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
     assert_eq!(error["diagnostics"][0]["code"], "OB3001", "{error}");
     let results = common::results(&["report", "."], system.path(), 0);

@@ -453,3 +453,36 @@ fn a_message_that_waited_for_longer_than_its_capture_time_tells_is_the_one_that_
         assert_eq!((number(c, "latency_ns.min"), number(c, "latency_ns.max")), (way, way));
     }
 }
+
+/// Of a listener that is opened late, or never, and selects until the end: what came before is not
+/// lost, where that is known, and the end is no message.
+#[test]
+fn what_came_before_a_listener_was_opened_is_not_lost() {
+    for how in engines() {
+        let is_emulated = !how.contains(&"netns");
+        for at_ms in ["0", "200", "-1"] {
+            let text = two_hosts(&crate::common::programs("", at_ms));
+            let system = TestSystem::new(&text);
+            system.program("talker.c", "left").program("late.c", "right");
+            let output = run(&[how, &["--json"]].concat(), system.path(), 0);
+            let said = String::from_utf8_lossy(&output.stderr);
+            let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let of = channel(&results, "c");
+            let context = format!("{how:?} {at_ms}: {said} {of}");
+            let told = said.lines().find(|line| line.contains("late: ")).expect("a line");
+            assert!(told.ends_with(" 0 missing, status 1"), "{context}");
+            let sent = number(of, "sent");
+            assert!(sent > 400, "{context}");
+            match is_emulated {
+                true => assert_eq!(number(&of["listeners"][0], "lost"), 0, "{context}"),
+                false if at_ms == "200" => {
+                    assert!(said.contains("after the start: what was sent before"), "{context}");
+                }
+                false => {}
+            }
+            if how == ENGINES[0] {
+                assert_eq!(of["verdict"], "kept", "{context}");
+            }
+        }
+    }
+}

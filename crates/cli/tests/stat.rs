@@ -6,6 +6,7 @@ use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
 use onbeat_runtime::channel_io::{Log, Reason};
 use serde_json::Value;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -310,6 +311,12 @@ fn addresses_without_a_port_are_wrong_arguments() {
     run(&["stat", "--listen", "127.0.0.1:9877"], Path::new("/"), 2);
     run(&["stat", "--prometheus", "--json"], Path::new("/"), 2);
     run(&["stat", "--prometheus", "--watch"], Path::new("/"), 2);
+    // Nothing that is written there arrives.
+    let full = File::options().write(true).open("/dev/full").expect("a full device");
+    let watch = onbeat().args(["stat", "--watch", "--json"]).stdout(full).output().expect("onbeat");
+    let said = String::from_utf8_lossy(&watch.stderr);
+    assert_eq!(watch.status.code(), Some(5), "{said}");
+    assert!(said.contains("standard output"), "{said}");
 }
 
 #[test]

@@ -586,6 +586,7 @@ pub(crate) mod tests {
             tasks: None,
             joins,
             user: None,
+            policy: None,
             priority: None,
             cores: Vec::new(),
             budget,

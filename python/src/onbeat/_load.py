@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ _MESSAGE_TYPES = {
     ),
     **dict.fromkeys(("late", "duplicate", "lost"), "Int8"),
 }
+# Columns that earlier versions did not write.
+_LATER_MESSAGE_TYPES = {"queue_ns": "Int64"}
 _REPETITION_TYPES = {
     "repetition": "Int64",
     "flow": "string",
@@ -153,7 +156,7 @@ def load(path: str | PathLike[str]) -> Run | Simulation | Measurement:
                 return loader(directory, document)
             except KeyError as error:
                 raise NotAnOutput(f"{directory / name}: there is no {error}") from error
-            except (AttributeError, TypeError) as error:
+            except (AttributeError, OverflowError, TypeError) as error:
                 what = f"a field has no such value: {error}"
                 raise NotAnOutput(f"{directory / name}: {what}") from error
     raise NotAnOutput(
@@ -172,11 +175,18 @@ def _document(file: Path) -> dict[str, Any]:
     return document
 
 
-def _csv(file: Path, types: Mapping[str, str]) -> pd.DataFrame:
+def _csv(
+    file: Path, types: Mapping[str, str], later: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     try:
+        text = file.read_text(encoding="utf-8")
+        if not text.endswith("\n"):
+            raise NotAnOutput(f"{file}: its last line is cut off")
         # A name may be "NA" or "nan"; only what is empty is missing.
-        frame = pd.read_csv(file, dtype=dict(types), keep_default_na=False, na_values=[""])
-    except ValueError as error:
+        frame = pd.read_csv(
+            StringIO(text), dtype={**types, **(later or {})}, keep_default_na=False, na_values=[""]
+        )
+    except (ValueError, OverflowError, FileNotFoundError) as error:
         raise NotAnOutput(f"{file}: {error}") from error
     missing = [column for column in types if column not in frame.columns]
     if missing:
@@ -237,7 +247,7 @@ def _run(directory: Path, document: dict[str, Any]) -> Run:
             row = {"run": name, "channel": channel["name"], **channel, **wakeups}
             for key in ("name", "listeners", "wakeup_error_ns"):
                 del row[key]
-            channels.append(_flat(row, ("latency_ns", *wakeups)))
+            channels.append(_flat(row, ("latency_ns", "end_to_end_ns", *wakeups)))
             for listener in channel["listeners"]:
                 row = {"run": name, "channel": channel["name"], **listener}
                 spread = ("latency_ns", "wakeup_error_ns", "relative_wakeup_error_ns")
@@ -246,7 +256,8 @@ def _run(directory: Path, document: dict[str, Any]) -> Run:
             row = {"run": name, "chain": chain["name"], **chain}
             del row["name"]
             chains.append(_flat(row, ("latency_ns",)))
-        frame = _csv(directory / f"{number}-{name}" / "messages.csv", _MESSAGE_TYPES)
+        file = directory / f"{number}-{name}" / "messages.csv"
+        frame = _csv(file, _MESSAGE_TYPES, _LATER_MESSAGE_TYPES)
         frame.insert(0, "run", pd.array([name] * len(frame), dtype="string"))
         messages.append(frame)
     return Run(

@@ -2,6 +2,7 @@
 //! struct.
 
 use super::fields;
+use crate::chosen::WrongArgument;
 use crate::input;
 use clap::Args;
 use onbeat::{ANY_SIZE, Octets};
@@ -33,7 +34,7 @@ impl TypeArgument {
             Some(name) => layout_of(&text, name),
             None => layout_of_channel(&text, channel),
         };
-        layout.map(Form::Fields).map_err(|why| anyhow::anyhow!("{file}: {why}"))
+        layout.map(Form::Fields).map_err(|why| WrongArgument(format!("{file}: {why}")).into())
     }
 }
 
@@ -64,11 +65,15 @@ impl Form {
                     .map_err(|why| format!("`{}`: {why}", start_of(text)))?;
                 fields::encode(layout, &value)
             }
+            Self::Fields(_) => octets(text).map_err(|why| match text.starts_with('[') {
+                true => format!("`{}`: expected a JSON object of fields", start_of(text)),
+                false => why,
+            }),
             Self::Octets if text.starts_with('{') => Err(format!(
                 "`{}` has fields: name their struct with --type FILE:STRUCT",
                 start_of(text)
             )),
-            _ => octets(text),
+            Self::Octets => octets(text),
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::form::{Form, TypeArgument};
 use super::{Missed, PlaceArguments, unless_over, unless_over_before};
 use crate::arguments::duration;
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::terminal;
 use anyhow::{Context, bail};
 use clap::Args;
 use onbeat::{Octets, Span, SyncedTime};
@@ -109,7 +111,7 @@ impl Source {
 pub(crate) fn publish(arguments: &PubArguments) -> anyhow::Result<Exit> {
     let form = arguments.kind.form(&arguments.channel)?;
     let given = arguments.messages.iter().map(|text| form.read(text));
-    let given: Vec<_> = given.collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+    let given: Vec<_> = given.collect::<Result<_, _>>().map_err(WrongArgument)?;
     // Hexadecimal digits say a size, too: another than the channel's is refused as any program's.
     let size = given.first().map_or(form.size(), |first| Octets::new(first.len() as u32));
     let (context, interrupted) = arguments.place.join()?;
@@ -121,11 +123,15 @@ pub(crate) fn publish(arguments: &PubArguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     let every = arguments.every.unwrap_or(parameters.interval);
-    let Some(now) = unless_over(context.now())? else { return Ok(Exit::Fine) };
-    let mut at = next_multiple(now.local, every);
+    let mut at = SyncedTime::from_ns(i64::MIN);
     let mut missed = Missed::of(&arguments.channel);
     for number in 0..arguments.count.unwrap_or(u64::MAX) {
-        let Some(message) = source.next(number, &form, &interrupted)? else { break };
+        let Some(message) = source.next(number, &form, &interrupted)? else {
+            if number == 0 && !interrupted.load(Ordering::Relaxed) {
+                terminal::say("onbeat: nothing is published: standard input is empty");
+            }
+            break;
+        };
         let (has, needs) = (message.len(), parameters.size.get());
         if has != needs as usize {
             let name = &arguments.channel;
@@ -134,6 +140,9 @@ pub(crate) fn publish(arguments: &PubArguments) -> anyhow::Result<Exit> {
                 number + 1
             );
         }
+        // After a pause of the input, too, it is captured at a multiple.
+        let Some(now) = unless_over(context.now())? else { break };
+        at = at.max(next_multiple(now.local, every));
         if missed.unless_over(end.write_at(&message, at))?.is_none() {
             break;
         }

@@ -112,10 +112,12 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let Several { fleet, recordings, .. } = several;
     drop(fleet);
     let results = runs::write(&source.system, &done, output, trace)?;
+    recordings.into_iter().for_each(Recording::done);
     if let Some((scenario, error)) = failed {
         return runs::not_run(scenario, error, &target);
     }
-    recordings.into_iter().for_each(Recording::done);
+    let scenarios: Vec<String> = wanted.iter().map(|wanted| wanted.scenario.clone()).collect();
+    runs::name_left_out(&scenarios[done.len()..]);
     runs::show(&source.system, &results, &target, arguments.json);
     Ok(runs::exit_of(&results, interrupted.load(Ordering::Relaxed)))
 }

@@ -16,7 +16,6 @@ use onbeat_model::units::StreamId;
 use onbeat_report::grid::{grid, right, ruled};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -33,8 +32,6 @@ const REFRESH: Span = Span::from_s(1);
 /// Where the kernel lists Unix sockets, and the most octets of the list.
 const SOCKETS: &str = "/proc/net/unix";
 const SOCKETS_OCTETS: u64 = 64 << 20;
-/// Moves to the upper left corner of a terminal and clears what is below.
-const HOME: &str = "\x1b[H\x1b[J";
 const HEADINGS: [&str; 9] =
     ["interface", "stream", "end", "state", "destination", "VLAN", "PCP", "latency", "process"];
 
@@ -78,12 +75,14 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
         return Ok(if all { Exit::Fine } else { Exit::Description });
     }
     let interrupted = interrupted()?;
-    let is_home = !arguments.json && std::io::stdout().is_terminal();
     while !interrupted.load(Ordering::Relaxed) {
         let now = MonoTime::now();
         let text = show(&look(arguments.interface.as_deref())?);
-        let home = if is_home { HOME } else { "" };
-        if writeln!(std::io::stdout(), "{home}{text}").is_err() {
+        let is_seen = match arguments.json {
+            true => terminal::print_to_reader(&text),
+            false => terminal::refresh(&text),
+        };
+        if !is_seen? {
             break; // whoever looked has gone
         }
         while MonoTime::now() < now + REFRESH && !interrupted.load(Ordering::Relaxed) {

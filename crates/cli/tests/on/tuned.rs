@@ -105,7 +105,7 @@ fn a_profile_of_a_scenario_is_in_force_for_its_run_and_then_all_is_as_before() {
         // Threads of interrupts are above the priority that a program has in this scenario.
         assert_eq!(what.contains("irq/24-eth0-rx goes before"), host == "b", "{what}");
         let page = std::fs::read_to_string(tuned.system.path().join("out/report.html"));
-        let page = page.expect("a page").replace("&#x2f;", "/");
+        let page = page.expect("a page").replace("&#x2f;", "/").replace("&#x27;", "'");
         assert!(page.contains(&format!("{host}: {what}")), "it is in the report: {what}");
     }
     // The report is made again from the records.

@@ -57,6 +57,8 @@ impl<'a> Constants<'a> {
         });
         for node in definitions {
             match node.kind() {
+                // What is packed in ways that are not read has no known size.
+                "struct_specifier" | "type_definition" if source.packing.is_some() => {}
                 "enumerator_list" => constants.enumerators(node, &source.text),
                 "struct_specifier" | "type_definition" => constants.layout(node, &source.text),
                 _ => {}

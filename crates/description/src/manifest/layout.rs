@@ -96,14 +96,16 @@ impl Layouts {
         if kind.kind() != "struct_specifier" || kind.has_error() {
             return None;
         }
-        let source = words(kind, text);
-        let packed = source.contains("(packed") || source.contains("__packed");
+        let packed = is_packed(kind, body, text).ok()?;
         let mut whole = Layout { size: 0, align: 1 };
         for field in named_children(body) {
             if field.kind() != "field_declaration" {
                 return None;
             }
             let one = self.of_type(field.child_by_field_name("type")?, text)?;
+            if has_attributes(field, text) {
+                return None;
+            }
             let mut cursor = field.walk();
             let declarators: Vec<Node<'_>> =
                 field.children_by_field_name("declarator", &mut cursor).collect();
@@ -123,6 +125,46 @@ impl Layouts {
         whole.size = round_up(whole.size, whole.align);
         Some(whole)
     }
+}
+
+/// Whether the attributes before and behind the body of a struct pack it.
+///
+/// # Errors
+/// There are others that change its layout, or may do so.
+pub(super) fn is_packed(node: Node<'_>, body: Node<'_>, text: &str) -> Result<bool, String> {
+    let before = text.get(node.start_byte()..body.start_byte()).unwrap_or("");
+    let behind = text.get(body.end_byte()..).unwrap_or("");
+    let behind = behind.split(';').next().unwrap_or("");
+    let attributes = [before, behind].map(|part| {
+        // A field's name may have such words, too.
+        let at = part.find("__attribute__").or_else(|| part.find("[["));
+        at.map_or("", |at| &part[at..])
+    });
+    if attributes.iter().any(|part| part.contains("align")) || before.contains("_Alignas") {
+        return Err("an alignment of its own is not read".to_owned());
+    }
+    let parent = node.parent().filter(|parent| parent.kind() == "declaration");
+    if let Some(declarator) = parent.and_then(|it| it.child_by_field_name("declarator")) {
+        // A macro behind the body looks like a variable.
+        return Err(format!(
+            "`{}` behind it may be an attribute: declare the struct without a variable",
+            words(declarator, text)
+        ));
+    }
+    let short = [before, behind].iter().any(|part| part.contains("__packed"));
+    Ok(short || attributes.iter().any(|part| part.contains("packed")))
+}
+
+/// Whether a field has attributes, or an alignment, of its own. Those of a struct in its place are
+/// that one's.
+pub(super) fn has_attributes(field: Node<'_>, text: &str) -> bool {
+    let nested = field.child_by_field_name("type").filter(|it| it.kind() == "struct_specifier");
+    let (start, end) = (field.start_byte(), field.end_byte());
+    let own =
+        nested.map_or([start..end, end..end], |it| [start..it.start_byte(), it.end_byte()..end]);
+    let words = ["__attribute__", "[[", "alignas", "_Alignas", "__align", "__packed"];
+    let own = own.map(|range| text.get(range).unwrap_or(""));
+    own.iter().any(|part| words.iter().any(|word| part.contains(word)))
 }
 
 fn round_up(size: i128, align: i128) -> i128 {

@@ -11,6 +11,8 @@ pub(super) struct Source {
     pub(super) text: String,
     /// Object-like macros and what they stand for.
     pub(super) macros: BTreeMap<String, String>,
+    /// The line of the first `#pragma pack`, which changes layouts.
+    pub(super) packing: Option<usize>,
 }
 
 /// One open `#if`: whether its text counts, and whether a branch of it has counted already.
@@ -30,12 +32,15 @@ pub(super) fn preprocess(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic
     let mut octets = text.as_bytes().to_vec();
     blank_comments(&mut octets);
     let mut state = State { file, macros: BTreeMap::new(), groups: Vec::new(), diagnostics };
-    let mut start = 0;
+    let (mut start, mut packing) = (0, None);
     while start < octets.len() {
         let end = logical_line_end(&octets, start);
         let line = String::from_utf8_lossy(&octets[start..end]).into_owned();
         let trimmed = line.trim_start();
         if let Some(directive) = trimmed.strip_prefix('#') {
+            if packing.is_none() && state.active() && is_packing(directive) {
+                packing = Some(1 + octets[..start].iter().filter(|b| **b == b'\n').count());
+            }
             state.directive(&directive.replace("\\\r\n", " ").replace("\\\n", " "), start..end);
             blank(&mut octets[start..end]);
         } else if !state.active() {
@@ -45,7 +50,12 @@ pub(super) fn preprocess(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic
     }
     // Only whole characters were replaced, so this changes nothing.
     let text = String::from_utf8_lossy(&octets).into_owned();
-    Source { text, macros: state.macros }
+    Source { text, macros: state.macros, packing }
+}
+
+fn is_packing(directive: &str) -> bool {
+    let words = directive.trim_start().strip_prefix("pragma").map(str::trim_start);
+    words.is_some_and(|words| words.starts_with("pack"))
 }
 
 /// One past the line feed that ends the line; a backslash before it joins the next line.

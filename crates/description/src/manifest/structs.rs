@@ -3,6 +3,7 @@
 //! reason: pointers, unions, bit-fields.
 
 use super::eval::Constants;
+use super::layout::{has_attributes, is_packed};
 use super::{named_children, parse, preprocess, walk, words};
 use crate::{limits, shorten};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
@@ -86,7 +87,7 @@ pub fn layout_of(text: &str, name: &str) -> Result<StructLayout, String> {
     if let Some(first) = diagnostics.first() {
         return Err(format!("{}: use #ifdef, #if 0 or #if 1", first.message));
     }
-    if let Some((number, _)) = (1..).zip(text.lines()).find(|(_, line)| is_packing(line)) {
+    if let Some(number) = source.packing {
         return Err(format!(
             "line {number}: `#pragma pack` changes layouts in a way not read here"
         ));
@@ -97,6 +98,7 @@ pub fn layout_of(text: &str, name: &str) -> Result<StructLayout, String> {
     walk(tree.root_node(), |node| {
         match node.kind() {
             "struct_specifier" => drop(reader.specifier(node, 0)),
+            "enum_specifier" => drop(reader.enumeration(node)),
             "type_definition" => reader.typedef(node),
             _ => {}
         }
@@ -160,12 +162,6 @@ fn value_of<'t>(list: Node<'t>, field: &str, text: &str) -> Option<Node<'t>> {
     values.next()
 }
 
-fn is_packing(line: &str) -> bool {
-    let rest = line.trim_start().strip_prefix('#').map(str::trim_start);
-    let rest = rest.and_then(|rest| rest.strip_prefix("pragma")).map(str::trim_start);
-    rest.is_some_and(|rest| rest.starts_with("pack"))
-}
-
 /// A type, and at which multiples of octets it begins.
 #[derive(Clone)]
 struct Laid {
@@ -192,6 +188,9 @@ impl Reader<'_> {
         let kind = node.child_by_field_name("type");
         let name = node.child_by_field_name("declarator");
         let (Some(kind), Some(name)) = (kind, name) else { return };
+        if node.has_error() {
+            return; // a macro that may be an attribute
+        }
         let laid = self.of_type(kind, 0).and_then(|laid| match name.kind() {
             "type_identifier" => Ok(laid),
             _ => Err("a typedef of a pointer, an array or a function".to_owned()),
@@ -223,7 +222,7 @@ impl Reader<'_> {
         if node.has_error() {
             return Err("not understood as C".to_owned());
         }
-        let packed = self.is_packed(node, body)?;
+        let packed = is_packed(node, body, self.text)?;
         let mut layout = StructLayout { octets: 0, fields: Vec::new() };
         let mut align = 1;
         for declaration in named_children(body) {
@@ -245,21 +244,46 @@ impl Reader<'_> {
         Ok(Laid { holds: FieldType::Struct(layout), align })
     }
 
-    /// Whether the attributes before and behind the body pack the struct.
-    fn is_packed(&self, node: Node<'_>, body: Node<'_>) -> Result<bool, String> {
+    /// An `enum NAME { … }`, `enum { … }` or `enum NAME`. It has the first of `unsigned`, `int`,
+    /// `unsigned long` and `long` that has all its values, as with GCC and Clang.
+    fn enumeration(&mut self, node: Node<'_>) -> Result<Laid, String> {
+        let name = node.child_by_field_name("name").map(|name| words(name, self.text));
+        let tag = name.map(|name| format!("enum {name}"));
+        let Some(body) = node.child_by_field_name("body") else {
+            let tag = tag.unwrap_or_default();
+            let unknown = || Err(format!("`{}` is not declared in this file", shorten(&tag)));
+            return self.known.get(&tag).cloned().unwrap_or_else(unknown);
+        };
+        let laid = self.enumerators(node, body);
+        if let Some(tag) = tag {
+            self.known.insert(tag, laid.clone());
+        }
+        laid
+    }
+
+    fn enumerators(&mut self, node: Node<'_>, body: Node<'_>) -> Result<Laid, String> {
         let before = self.text.get(node.start_byte()..body.start_byte()).unwrap_or("");
         let behind = self.text.get(body.end_byte()..).unwrap_or("");
         let behind = behind.split(';').next().unwrap_or("");
-        let attributes = [before, behind].map(|part| {
-            // A field's name may have such words, too.
-            let at = part.find("__attribute__").or_else(|| part.find("[["));
-            at.map_or("", |at| &part[at..])
-        });
-        if attributes.iter().any(|part| part.contains("align")) || before.contains("_Alignas") {
-            return Err("an alignment of its own is not read".to_owned());
+        let has = |part: &str| part.contains("__attribute__") || part.contains("[[");
+        if has(before) || has(behind) || before.contains(':') || node.has_error() {
+            return Err("attributes and the type of an enumeration are not read".to_owned());
         }
-        let short = [before, behind].iter().any(|part| part.contains("__packed"));
-        Ok(short || attributes.iter().any(|part| part.contains("packed")))
+        let (mut least, mut most) = (0, 0);
+        for enumerator in named_children(body) {
+            let Some(name) = enumerator.child_by_field_name("name") else { continue };
+            let value = self.constants.int(name, self.text, 0)?;
+            (least, most) = (least.min(value), most.max(value));
+        }
+        let fits = |from: i128, to: i128| from <= least && most <= to;
+        let (octets, signed) = match () {
+            () if fits(0, u32::MAX.into()) => (4, false),
+            () if fits(i32::MIN.into(), i32::MAX.into()) => (4, true),
+            () if fits(0, u64::MAX.into()) => (8, false),
+            () if fits(i64::MIN.into(), i64::MAX.into()) => (8, true),
+            () => return Err("an enumeration with values that fit in no integer".to_owned()),
+        };
+        Ok(Laid::scalar(FieldType::Integer { octets, signed }))
     }
 
     /// The fields of one declaration.
@@ -272,9 +296,8 @@ impl Reader<'_> {
         if children.iter().any(|child| child.kind() == "bitfield_clause") {
             return Err(format!("{}: a bit-field has no octets of its own", shown()));
         }
-        let attributes = ["alignas", "_Alignas", "(align", "(__align"];
-        if attributes.iter().any(|word| words(node, self.text).contains(word)) {
-            return Err(format!("{}: an alignment of its own is not read", shown()));
+        if has_attributes(node, self.text) {
+            return Err(format!("{}: an attribute or alignment of its own is not read", shown()));
         }
         let kind =
             node.child_by_field_name("type").ok_or_else(|| format!("{}: no type", shown()))?;
@@ -319,9 +342,7 @@ impl Reader<'_> {
         match kind.kind() {
             "struct_specifier" => return self.specifier(kind, depth),
             "union_specifier" => return Err("which field of a union is meant is not known".into()),
-            "enum_specifier" => {
-                return Ok(Laid::scalar(FieldType::Integer { octets: 4, signed: true }));
-            }
+            "enum_specifier" => return self.enumeration(kind),
             _ => {}
         }
         let source = words(kind, self.text);
@@ -395,6 +416,21 @@ mod tests {
     }
 
     #[test]
+    fn an_enumeration_has_the_type_that_its_values_need() {
+        for (values, octets, signed) in [
+            ("A, B", 4, false),
+            ("A = -1", 4, true),
+            ("A = 0xffffffff", 4, false),
+            ("A = -1, B = 0x7fffffff, C", 8, true),
+            ("A = 0x1ffffffff", 8, false),
+        ] {
+            let text = format!("enum e {{ {values} }};\nstruct s {{ enum e m; long x; }};");
+            let layout = layout_of(&text, "s").expect("a layout");
+            assert_eq!(layout.fields[0].holds, FieldType::Integer { octets, signed }, "{values}");
+        }
+    }
+
+    #[test]
     fn a_manifest_names_the_struct_of_a_channel() {
         let text = "struct a { int x; };\ntypedef struct { double y; } b_t;\n\
             struct channel_attrs all[] = {\n{ .name = \"one\", .size = sizeof(struct a) },\n\
@@ -423,11 +459,21 @@ mod tests {
             ("struct s { };", "no fields"),
             ("struct s { struct { int a; }; };", "without a name"),
             ("struct s { long double a; };", "type `long double`"),
-            ("struct s { _Alignas(16) int a; };", "an alignment of its own"),
+            ("struct s { _Alignas(16) int a; };", "an attribute or alignment of its own"),
+            ("struct s { char a; int b __attribute__((packed)); };", "an attribute or alignment"),
+            ("struct s { char a; __attribute__((packed)) int b; };", "an attribute or alignment"),
+            ("struct s { int a; } __attribute__((aligned(32)));", "an alignment of its own"),
+            ("struct s { char a; int b; } PACKED;", "`PACKED` behind it may be an attribute"),
+            ("enum __attribute__((packed)) e { A };\nstruct s { enum e a; };", "attributes and"),
+            ("enum e { A } __attribute__((packed));\nstruct s { enum e a; };", "attributes and"),
+            ("enum e : char { A };\nstruct s { enum e a; };", "not read"),
+            ("enum e { A = N };\nstruct s { enum e a; };", "the value of `N` is unknown"),
+            ("struct s { enum e a; };", "`enum e` is not declared"),
             ("#pragma pack(1)\nstruct s { int a; };", "line 1: `#pragma pack`"),
             ("#if X > 2\n#endif\nstruct s { int a; };", "cannot decide this condition"),
             ("struct t { int a; };", "no struct `s`; it declares: struct t"),
             ("typedef int s;", "`s` is no struct"),
+            ("typedef struct { char a; int b; } PACKED s;", "no struct `s`"),
         ] {
             let said = laid(text, "s");
             assert!(said.contains(why), "{text}: {said}");

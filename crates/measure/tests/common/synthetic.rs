@@ -64,7 +64,7 @@ pub(crate) fn two_hosts() -> System {
         limits: ProgramLimits::default(),
     };
     system.run = settings(true, TimeMode::Virtual, 300);
-    let scenario = |name: &str, run| Scenario { name: name.into(), run };
+    let scenario = |name: &str, run| Scenario { name: name.into(), run, programs: Vec::new() };
     system.scenarios = vec![
         scenario("unprotected", settings(false, TimeMode::Virtual, 300)),
         scenario("protected", settings(true, TimeMode::Virtual, 300)),

@@ -223,10 +223,11 @@ impl RunContext {
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let opened = self.open(Role::Listener, name, size)?;
-        // What came while the end was closed is not lost.
-        let mut listener = match opened.start {
-            1 => listener::Listener::new(opened.parameters),
-            _ => listener::Listener::joining(opened.parameters),
+        // What came while the end was not open is not lost.
+        let is_there_from_the_start = opened.start == 1 && self.shared.start.get().is_none();
+        let mut listener = match is_there_from_the_start {
+            true => listener::Listener::new(opened.parameters),
+            false => listener::Listener::joining(opened.parameters),
         };
         if let Some((_, guard)) = opened.protected {
             listener = listener.guarded(guard);

@@ -594,7 +594,8 @@ pub fn select<'a>(
         if ready > 0 {
             let has = |fd: &PollFd<'_>| !fd.revents().is_empty();
             if waited {
-                let now = base.instant()?;
+                // The run closes its ends when it is over: that is no message.
+                let now = base.look()?;
                 let found = set.iter().enumerate().filter(|(_, fd)| has(fd));
                 found.for_each(|(at, _)| went_on(at, now));
             }

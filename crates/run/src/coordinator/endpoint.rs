@@ -38,8 +38,8 @@ pub(super) struct Endpoint {
     pub(super) parameters: ChannelParameters,
     /// Talker: when each frame was queued at the port.
     pub(super) transfers: Vec<NetTime>,
-    /// Listener: what was delivered, one entry a frame.
-    pub(super) delivered: Vec<Delivered>,
+    /// Listener: what was delivered, also before it was opened.
+    pub(super) delivered: Deliveries,
     /// Listener, virtual time: delivered frames that are not read yet.
     pub(super) inbox: ReceiveQueue<Arrival>,
     /// How often these were offered to the program since it read here last.
@@ -52,12 +52,12 @@ pub(super) struct Endpoint {
     pub(super) door: Option<Arc<StationDoor>>,
     /// Whether the program has closed it or is gone. A closed end has no queue.
     pub(super) closed: bool,
+    /// Whether the run had started when it was opened.
+    pub(super) late: bool,
     /// How often this end of the channel was opened, with this time.
     pub(super) start: u32,
     /// `Session::endpoints` at this position: the same end, as it was opened before.
     pub(super) before: Option<EndpointId>,
-    /// Listener: the first of `delivered` that may overflow next.
-    oldest: usize,
 }
 
 /// A frame on its way from the engine to a program.
@@ -70,9 +70,17 @@ pub(super) struct Arrival {
     pub(super) octets: Vec<u8>,
 }
 
-/// What the coordinator remembers of a frame that it delivered.
+/// What the coordinator remembers of the frames that it delivered to a listener, opened or not.
+#[derive(Debug, Default)]
+pub(super) struct Deliveries {
+    /// One entry a frame.
+    frames: Vec<Delivered>,
+    /// The first of these that may overflow next.
+    oldest: usize,
+}
+
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Delivered {
+struct Delivered {
     arrived: NetTime,
     ready: NetTime,
     /// Lower 32 bits of the capture time.
@@ -103,16 +111,16 @@ impl Endpoint {
             _memory: keep_open(memory),
             parameters,
             transfers: Vec::with_capacity(if role == Role::Talker { reserve } else { 0 }),
-            delivered: Vec::with_capacity(if role == Role::Listener { reserve } else { 0 }),
+            delivered: Deliveries::default(),
             inbox: ReceiveQueue::default(),
             ignored: Cell::new(0),
             own,
             queue,
             door: None,
             closed: false,
+            late: false,
             start: 1,
             before: None,
-            oldest: 0,
         }
     }
 
@@ -133,33 +141,13 @@ impl Endpoint {
         }
     }
 
-    /// Remembers that a frame was delivered.
-    pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
-        if let Ok(frame) = Frame::parse(octets) {
-            let Header { timestamp, number, .. } = frame.header;
-            let overflowed = false;
-            self.delivered.push(Delivered { arrived, ready, timestamp, number, overflowed });
-        }
-    }
-
-    /// The same of a message that a station has delivered.
-    pub(super) fn note_message(&mut self, at: NetTime, timestamp: u32, number: u16) {
-        let (arrived, ready, overflowed) = (at, at, false);
-        self.delivered.push(Delivered { arrived, ready, timestamp, number, overflowed });
-    }
-
-    /// Remembers that a frame was delivered.
-    pub(super) fn deliver(&mut self, arrival: &Arrival) {
-        self.note(arrival.arrived, arrival.ready, &arrival.octets);
-    }
-
     /// Keeps a frame for a reader to come.
     pub(super) fn keep(&mut self, arrival: Arrival) {
-        self.deliver(&arrival);
+        self.delivered.add(arrival.arrived, arrival.ready, &arrival.octets);
         if !self.closed
             && let Some(dropped) = self.inbox.push(arrival)
         {
-            self.overflow(&dropped.octets);
+            self.delivered.overflow(&dropped.octets);
         }
     }
 
@@ -175,6 +163,23 @@ impl Endpoint {
         self.ignored.set(0);
         self.inbox.pop()
     }
+}
+
+impl Deliveries {
+    /// Remembers that a frame was delivered.
+    pub(super) fn add(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
+        if let Ok(frame) = Frame::parse(octets) {
+            let Header { timestamp, number, .. } = frame.header;
+            let overflowed = false;
+            self.frames.push(Delivered { arrived, ready, timestamp, number, overflowed });
+        }
+    }
+
+    /// The same of a message that a station has delivered.
+    pub(super) fn add_message(&mut self, at: NetTime, timestamp: u32, number: u16) {
+        let (arrived, ready, overflowed) = (at, at, false);
+        self.frames.push(Delivered { arrived, ready, timestamp, number, overflowed });
+    }
 
     /// Remembers that a frame was dropped from the queue, in the order of their coming.
     pub(super) fn overflow(&mut self, octets: &[u8]) {
@@ -185,7 +190,7 @@ impl Endpoint {
 
     /// The same of a message that a station has dropped.
     pub(super) fn overflow_message(&mut self, timestamp: u32, number: u16) {
-        let rest = &mut self.delivered[self.oldest..];
+        let rest = &mut self.frames[self.oldest..];
         let is_it = |d: &Delivered| (d.timestamp, d.number) == (timestamp, number);
         if let Some(at) = rest.iter().position(is_it) {
             rest[at].overflowed = true;
@@ -194,23 +199,24 @@ impl Endpoint {
     }
 
     /// Records of the frames that were delivered and of which the program left no record: it did
-    /// not come to read them, or not in time. `reading` is what its host's clock read at an
-    /// instant.
+    /// not come to read them, or not in time, or had not opened the end. `reading` is what its
+    /// host's clock read at an instant.
     pub(super) fn unread(
         &self,
+        parameters: &ChannelParameters,
         records: &[Record],
         reading: impl Fn(NetTime) -> SyncedTime,
     ) -> Vec<Record> {
         // A talker whose clock was set back may capture at the same reading again.
         let name = |r: &Record| (r.capture, r.sequence as u16);
         let read: HashSet<_> = records.iter().map(name).collect();
-        let all = self.delivered.iter().map(|frame| {
+        let all = self.frames.iter().map(|frame| {
             let ready = reading(frame.ready);
             // Frames carry network time, records the run's.
-            let timestamp = frame.timestamp.wrapping_sub(self.parameters.epoch as u32);
+            let timestamp = frame.timestamp.wrapping_sub(parameters.epoch as u32);
             let capture = rebuild(timestamp, ready);
-            let late = ready > capture + self.parameters.fixed_delay;
-            let is_future = capture > ready + self.parameters.clock_error;
+            let late = ready > capture + parameters.fixed_delay;
+            let is_future = capture > ready + parameters.clock_error;
             let (receive, flags) = match frame.overflowed {
                 true => (None, flag::OVERFLOWED),
                 // Whoever came for it dropped it.

@@ -193,10 +193,10 @@ impl Session<'_> {
         let (Some(&Owner::Program(end)), 0) = (owner, all.more) else { return };
         let end = &mut self.endpoints[end];
         for StationDelivery { at, timestamp, number } in &all.delivered {
-            end.note_message(NetTime::ZERO + (*at - start), *timestamp, *number);
+            end.delivered.add_message(NetTime::ZERO + (*at - start), *timestamp, *number);
         }
         for StationDelivery { timestamp, number, .. } in &all.dropped {
-            end.overflow_message(*timestamp, *number);
+            end.delivered.overflow_message(*timestamp, *number);
         }
     }
 
@@ -286,13 +286,14 @@ impl Session<'_> {
         };
         let host = &self.system.node(node).name;
         let (records, unrecorded, malformed) = match owner {
-            Owner::Nobody => {
+            Owner::Nobody(delivered) => {
                 let end = if place == 0 { "talker" } else { "listener" };
                 let name = &declared.name;
                 notes.push(format!(
                     "no program on host `{host}` opened the {end} of channel `{name}`"
                 ));
-                (Vec::new(), 0, 0)
+                let read = |at| self.read_clock(node, at);
+                (delivered.unread(&self.parameters(channel), &[], read), 0, 0)
             }
             Owner::Talker(synthetic) => (synthetic.records, 0, 0),
             Owner::Listener(synthetic) => {
@@ -306,9 +307,26 @@ impl Session<'_> {
                 notes.extend(rejections(&declared.name, host, log));
                 (log.records(), counters.unrecorded, counters.rejected_in_all())
             }
-            Owner::Program(end) => self.recorded(end, notes),
+            Owner::Program(end) => {
+                if place > 0 && self.opened_late(end) {
+                    let name = &declared.name;
+                    notes.push(format!(
+                        "host `{host}` opened its listener of channel `{name}` after the start: \
+                         what was sent before counts as lost"
+                    ));
+                }
+                self.recorded(end, notes)
+            }
         };
         EndpointLog { channel, role, node, records, unrecorded, malformed }
+    }
+
+    /// Whether the first opening of an end was after the start, and what was delivered there before
+    /// is not known.
+    fn opened_late(&self, end: EndpointId) -> bool {
+        let mut starts = std::iter::successors(Some(end), |at| self.endpoints[*at].before);
+        let first = starts.find(|at| self.endpoints[*at].before.is_none());
+        !self.carrier.is_emulated() && first.is_some_and(|at| self.endpoints[at].late)
     }
 
     /// The records of an end that a program has opened and of those of before that it has closed,
@@ -331,7 +349,7 @@ impl Session<'_> {
                 record.transfer = Some(read(*queued));
             }
             if counters.unrecorded == 0 && self.carrier.is_emulated() {
-                let unread = end.unread(&records, read);
+                let unread = end.delivered.unread(&end.parameters, &records, read);
                 self.note_unread(end, &unread, notes);
                 records.extend(unread);
             }
@@ -340,7 +358,8 @@ impl Session<'_> {
         if unrecorded == 0 && !self.carrier.is_emulated() {
             // What a station has delivered is with the last one of these.
             let end = &self.endpoints[end];
-            let unread = end.unread(&all, |at| self.read_clock(end.node, at));
+            let read = |at| self.read_clock(end.node, at);
+            let unread = end.delivered.unread(&end.parameters, &all, read);
             self.note_unread(end, &unread, notes);
             all.extend(unread);
         }

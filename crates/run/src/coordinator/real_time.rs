@@ -189,7 +189,7 @@ fn deliver(
     match &mut session.owners[channel.index()][1 + listener] {
         Owner::Program(end) => {
             let end = &mut session.endpoints[*end];
-            end.note(arrived, now, frame);
+            end.delivered.add(arrived, now, frame);
             let (Some(own), Some(queue)) = (&end.own, &end.queue) else { return Ok(()) };
             // From then on it can be read: no stack is in the way, but a station may have been.
             let stamp = now.as_ns().to_le_bytes();
@@ -200,14 +200,15 @@ fn deliver(
                 // The reader has closed its end or died: its connection says which.
                 end.close();
             }
-            dropped.iter().for_each(|frame| end.overflow(frame));
+            dropped.iter().for_each(|frame| end.delivered.overflow(frame));
         }
         Owner::Listener(synthetic) => {
             let node = session.system.channel(channel).listeners[listener];
             let times = [arrived, now].map(|at| session.engine.read_clock(node, at));
             synthetic.read(frame, times, now);
         }
-        Owner::Nobody | Owner::Talker(_) | Owner::OnKernel(_) | Owner::Elsewhere => {}
+        Owner::Nobody(delivered) => delivered.add(arrived, now, frame),
+        Owner::Talker(_) | Owner::OnKernel(_) | Owner::Elsewhere => {}
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! One run's programs, threads and channel endpoints, as both kinds of time need them.
 
-use crate::coordinator::endpoint::{Endpoint, capacity};
+use crate::coordinator::endpoint::{Deliveries, Endpoint, capacity};
 use crate::coordinator::handshake::Connection;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::one_processor::OneProcessor;
@@ -157,8 +157,8 @@ impl Thread {
 /// Who has an end of a channel.
 #[derive(Debug)]
 pub(super) enum Owner {
-    /// No program has opened it.
-    Nobody,
+    /// No program has opened it. Of a listener in an emulation, what has been delivered there.
+    Nobody(Deliveries),
     /// `Session::endpoints` at this position.
     Program(EndpointId),
     /// There is no program on its host.
@@ -306,13 +306,16 @@ impl<'a> Session<'a> {
         let declared = self.system.channel(id);
         if !self.carrier.is_emulated() {
             let nodes = std::iter::once(&declared.talker).chain(&declared.listeners);
-            let here = |node: &NodeId| self.carrier.includes(*node);
             // A host without a program gets a synthetic endpoint.
-            return nodes.map(|n| if here(n) { Owner::Nobody } else { Owner::Elsewhere }).collect();
+            let owner = |node: &NodeId| match self.carrier.includes(*node) {
+                true => Owner::Nobody(Deliveries::default()),
+                false => Owner::Elsewhere,
+            };
+            return nodes.map(owner).collect();
         }
         let parameters = self.parameters(id);
         let talker = if self.system.has_program(declared.talker) {
-            Owner::Nobody
+            Owner::Nobody(Deliveries::default())
         } else {
             let clock = self.engine.clock_of(declared.talker);
             let phase = self.plan.phase(self.system, id);
@@ -320,14 +323,14 @@ impl<'a> Session<'a> {
         };
         let listeners = declared.listeners.iter().map(|node| {
             if self.system.has_program(*node) {
-                return Owner::Nobody;
+                return Owner::Nobody(Deliveries::default());
             }
             Owner::Listener(Box::new(SyntheticListener::new(parameters)))
         });
         std::iter::once(talker).chain(listeners).collect()
     }
 
-    fn parameters(&self, id: ChannelId) -> ChannelParameters {
+    pub(super) fn parameters(&self, id: ChannelId) -> ChannelParameters {
         let channel = self.system.channel(id);
         ChannelParameters {
             source: self.source(channel.talker),
@@ -816,8 +819,12 @@ impl<'a> Session<'a> {
         let own = own.map(|(_, ours)| ours);
         let mut opened = Endpoint::new(whose, parameters, (log, memory), capacity, own, queue);
         (opened.start, opened.before, opened.door) = (start, before, door);
+        opened.late = self.started;
+        let owner = &mut self.owners[channel.index()][owner];
+        if let Owner::Nobody(delivered) = std::mem::replace(owner, Owner::Program(end)) {
+            opened.delivered = delivered;
+        }
         self.endpoints.push(opened);
-        self.owners[channel.index()][owner] = Owner::Program(end);
         Ok(())
     }
 

@@ -61,7 +61,7 @@ impl Session<'_> {
         let from = self.told.counts[channel][place];
         let since = |records: &[Record]| records.get(from..).unwrap_or_default().to_vec();
         let mut records = match &self.owners[channel][place] {
-            Owner::Nobody | Owner::Elsewhere => Vec::new(),
+            Owner::Nobody(_) | Owner::Elsewhere => Vec::new(),
             Owner::Talker(synthetic) => since(&synthetic.records),
             Owner::Listener(synthetic) => since(&synthetic.records),
             Owner::OnKernel(endpoint) => endpoint.recorded().records_from(from),

@@ -180,7 +180,7 @@ impl Scheduler<'_, '_> {
                     self.wake_selectors(end);
                     return;
                 };
-                self.session.endpoints[end].deliver(&arrival);
+                self.session.endpoints[end].delivered.add(arrived, now, &arrival.octets);
                 self.cancel_alarm(thread);
                 self.session.threads[thread].state = State::Running;
                 self.ready.push_back((thread, Wake::Frame(arrival)));
@@ -191,7 +191,10 @@ impl Scheduler<'_, '_> {
                 let times = [arrived, now].map(|at| engine.read_clock(node, at));
                 synthetic.read(engine.delivered_frame(), times, now);
             }
-            Owner::Nobody | Owner::Talker(_) | Owner::OnKernel(_) | Owner::Elsewhere => {}
+            Owner::Nobody(delivered) => {
+                delivered.add(arrived, now, self.session.engine.delivered_frame());
+            }
+            Owner::Talker(_) | Owner::OnKernel(_) | Owner::Elsewhere => {}
         }
     }
 
