@@ -246,6 +246,7 @@ fn have_stations(description: &mut Description) {
                 runs.extend(all.iter_mut().filter_map(Value::as_object_mut));
             }
             ("fault", Value::Array(all)) => all.retain(|fault| fault["babble"].is_null()),
+            ("reference", Value::Array(all)) => all.retain(|of| of["tcp"].is_null()),
             ("channel", Value::Array(all)) => {
                 for channel in all.iter_mut().filter_map(Value::as_object_mut) {
                     of_channel.iter().for_each(|key| drop(channel.remove(*key)));
@@ -268,6 +269,13 @@ fn tame(description: &mut Description, dice: &mut Dice) {
         run.remove("processes_max");
     }
     let in_manifest = description.root.contains_key("manifest");
+    // The end of its range is beyond the words of most messages: that is refused.
+    let tables = description.root.get_mut("alternatives").and_then(Value::as_array_mut);
+    for table in tables.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if table.get("offset_octets") == Some(&json!(996)) {
+            table.insert("offset_octets".into(), json!(0));
+        }
+    }
     // A word of a mode's message is where the description says.
     let tables = description.list("alternatives").iter();
     let modes: Vec<Value> = tables.map(|table| table["mode"].clone()).collect();
