@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 mod faults;
+mod time_error;
 mod tuned;
 
 const SSHD: &str = "/usr/sbin/sshd";

@@ -78,6 +78,8 @@ struct Machine {
     /// are apart; 0 by default.
     #[schemars(range(min = -CLOCK_OFFSET_NS, max = CLOCK_OFFSET_NS))]
     clock_offset_ns: Option<At<i64>>,
+    /// The management socket of ptp4l there; `/var/run/ptp4l` by default.
+    ptp4l: Option<At<String>>,
     /// The CPUs that a profile of `tune` isolates there.
     #[schemars(inner(range(min = 0, max = limits::CORE)))]
     tune_cores: Option<At<Vec<At<i64>>>>,
@@ -121,6 +123,8 @@ pub struct HostMachine {
     pub files: Vec<String>,
     /// By how much its clock is ahead of CLOCK_TAI for this run.
     pub clock_offset: Span,
+    /// The management socket of ptp4l there, if not the usual one.
+    pub ptp4l: Option<String>,
     /// The CPUs that profiles isolate there.
     pub tune_cores: Vec<u16>,
     /// Whether its interface is set whatever it carries.
@@ -227,10 +231,11 @@ fn machine(
             None => files = None,
         }
     }
-    let tune_root = match &raw.tune_root {
+    let mut optional = |asked: &Option<At<String>>| match asked {
         None => Some(None),
         asked => word(fields, asked.clone(), is_absolute, rule).map(Some),
     };
+    let (tune_root, ptp4l) = (optional(&raw.tune_root), optional(&raw.ptp4l));
     let tune_cores = tune_cores(fields);
     let offset = ("clock_offset_ns", &raw.clock_offset_ns);
     let range = -CLOCK_OFFSET_NS..=CLOCK_OFFSET_NS;
@@ -245,6 +250,7 @@ fn machine(
         runner: raw.runner.as_ref().map(|it| it.value.clone()),
         files: files?,
         clock_offset: Span::from_ns(clock_offset.unwrap_or(0)),
+        ptp4l: ptp4l?,
         tune_cores: tune_cores?,
         tune_force: raw.tune_force.as_ref().is_some_and(|it| it.value),
         tune_root: tune_root?,

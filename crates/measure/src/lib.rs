@@ -33,6 +33,7 @@ mod stations;
 mod statistics;
 mod stepped;
 pub mod tcp;
+mod time_errors;
 mod verdict;
 
 pub use analysis::{Mismatch, analyse};
@@ -48,3 +49,4 @@ pub use result::{
 pub use stations::{StationResult, StationsResult};
 pub use statistics::{Signed, Statistics};
 pub use tcp::TcpResult;
+pub use time_errors::{TimeErrorFigures, TimeErrors};

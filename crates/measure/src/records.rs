@@ -63,6 +63,7 @@ mod recorded_tcp;
 use onbeat_model::name::is_name;
 use onbeat_model::record::{
     Carrier, ClockAhead, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
+    TimeErrorSample,
 };
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
@@ -91,6 +92,9 @@ const END_MIN: usize = 4 + 1 + 4 + 8 + 8 + 8;
 const SAMPLE: usize = 4 + 8 + 8 + 8;
 /// The fewest octets of a host's interface.
 const PART_MIN: usize = 1 + 4 + 4;
+/// The octets of what was measured of a clock at an instant, and what stands for nothing there.
+const TIME_ERROR: usize = 3 * 8;
+const UNMEASURED: i64 = i64::MIN;
 
 /// Why octets are not a record file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -303,17 +307,23 @@ fn put_network(out: &mut Vec<u8>, network: &Carrier) {
         Carrier::Emulated => out.push(0),
         Carrier::Namespaces { transport } => out.extend([1, number(transport)]),
         Carrier::Interfaces { parts, epoch_ns } => {
-            let is_tuned = parts.iter().any(|part| part.tuned.is_some());
+            let has_errors = parts.iter().any(|part| !part.time_errors.is_empty());
+            let is_tuned = has_errors || parts.iter().any(|part| part.tuned.is_some());
             let has_more = parts.iter().any(|part| part.cut_off || part.ahead.is_some());
             let count = u32::try_from(parts.len()).expect("a system has fewer");
             match (is_tuned, has_more, count) {
                 (false, false, 1) => out.push(2),
                 _ => {
-                    out.push(if is_tuned { 5 } else { 3 + u8::from(has_more) });
+                    out.push(match (has_errors, is_tuned) {
+                        (true, _) => 6,
+                        (false, true) => 5,
+                        (false, false) => 3 + u8::from(has_more),
+                    });
                     out.extend(count.to_le_bytes());
                 }
             }
-            for InterfacePart { transport, host, name, cut_off, ahead, tuned } in parts {
+            for part in parts {
+                let InterfacePart { transport, host, name, cut_off, ahead, tuned, .. } = part;
                 out.push(number(transport));
                 out.extend(host.0.to_le_bytes());
                 put_text(out, name);
@@ -327,8 +337,21 @@ fn put_network(out: &mut Vec<u8>, network: &Carrier) {
                     out.push(u8::from(tuned.is_some()));
                     tuned.iter().for_each(|tuned| put_text(out, tuned));
                 }
+                if has_errors {
+                    put_time_errors(out, &part.time_errors);
+                }
             }
             out.extend(epoch_ns.to_le_bytes());
+        }
+    }
+}
+
+fn put_time_errors(out: &mut Vec<u8>, samples: &[TimeErrorSample]) {
+    out.extend((samples.len() as u64).to_le_bytes());
+    for TimeErrorSample { at, ptp4l, phc2sys } in samples {
+        out.extend(at.as_ns().to_le_bytes());
+        for span in [ptp4l, phc2sys] {
+            out.extend(span.map_or(UNMEASURED, Span::as_ns).to_le_bytes());
         }
     }
 }
@@ -406,13 +429,14 @@ impl<'a> Input<'a> {
             [0] => Ok(Carrier::Emulated),
             [1] => Ok(Carrier::Namespaces { transport: self.transport()? }),
             [2] => Ok(Carrier::Interfaces { parts: vec![self.part()?], epoch_ns: self.i64()? }),
-            [kind @ 3..=5] => {
+            [kind @ 3..=6] => {
                 let count = self.u32()?;
                 let count = self.count(count.into(), PART_MIN)?;
                 let part = |_| match kind {
                     3 => self.part(),
                     4 => self.whole_part(),
-                    _ => self.tuned_part(),
+                    5 => self.tuned_part(),
+                    _ => self.measured_part(),
                 };
                 let parts = (0..count).map(part).collect::<Result<Vec<_>, _>>()?;
                 let is_sorted = parts.is_sorted_by(|a, b| a.host < b.host);
@@ -432,7 +456,23 @@ impl<'a> Input<'a> {
             cut_off: false,
             ahead: None,
             tuned: None,
+            time_errors: Vec::new(),
         })
+    }
+    fn measured_part(&mut self) -> Result<InterfacePart, Error> {
+        let part = self.tuned_part()?;
+        let count = self.u64()?;
+        let mut time_errors = Vec::with_capacity(self.count(count, TIME_ERROR)?);
+        for _ in 0..count {
+            let at = NetTime::from_ns(self.i64()?);
+            let [ptp4l, phc2sys] = [self.i64()?, self.i64()?]
+                .map(|ns| Some(Span::from_ns(ns)).filter(|_| ns != UNMEASURED));
+            time_errors.push(TimeErrorSample { at, ptp4l, phc2sys });
+        }
+        match time_errors.is_sorted_by_key(|sample| sample.at) {
+            true => Ok(InterfacePart { time_errors, ..part }),
+            false => Err(Error::Value("the order of what was measured of a clock")),
+        }
     }
     fn tuned_part(&mut self) -> Result<InterfacePart, Error> {
         let part = self.whole_part()?;

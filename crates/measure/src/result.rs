@@ -9,6 +9,7 @@ use crate::reservations::ReservationsResult;
 use crate::stations::StationsResult;
 use crate::statistics::Statistics;
 use crate::tcp::TcpResult;
+use crate::time_errors::TimeErrors;
 use onbeat_model::record::{Carrier, InterfacePart};
 use onbeat_model::system::{System, TimeMode, TransportKind};
 use schemars::JsonSchema;
@@ -128,6 +129,9 @@ pub struct PartResult {
     /// What was set on the machine for the time of the run, for a person; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuned: Option<String>,
+    /// What linuxptp measured of the machine's clock during the run; absent if nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_errors: Option<TimeErrors>,
 }
 
 /// A kind of network.
@@ -165,10 +169,20 @@ impl NetworkResult {
             transport: part.transport,
             cut_off: part.cut_off,
             tuned: part.tuned.clone(),
+            time_errors: TimeErrors::of(&part.time_errors),
         };
         let epoch_ns = Some(epoch_ns);
         let parts: Vec<_> = parts.iter().map(of_part).collect();
-        let [PartResult { host, interface, transport, cut_off: false, tuned: None }] = &parts[..]
+        let [
+            PartResult {
+                host,
+                interface,
+                transport,
+                cut_off: false,
+                tuned: None,
+                time_errors: None,
+            },
+        ] = &parts[..]
         else {
             let (kind, first) = (NetworkName::Interfaces, parts.first().map(|part| part.transport));
             let is_same = parts.iter().all(|part| Some(part.transport) == first);

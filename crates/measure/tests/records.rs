@@ -5,6 +5,7 @@ use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
 use onbeat_model::record::{
     Carrier, ClockAhead, Ending, EndpointLog, InterfacePart, LoadSample, Record, Role, RunLog,
+    TimeErrorSample,
 };
 use onbeat_model::reservation::{
     FailureCode, ListenerReservation, ReservationObserved, ReservationStatus, ReservationsObserved,
@@ -65,8 +66,19 @@ fn any_network() -> impl Strategy<Value = Carrier> {
         most: Span::from_ns(a.max(b)),
     });
     let tuned = prop_oneof![3 => Just(None), 1 => "[ -~]{0,40}".prop_map(Some)];
-    let more = (any::<bool>(), prop::option::of(ahead), tuned);
-    let more = prop_oneof![Just((false, None, None)), more];
+    let span = || prop::option::of((i64::MIN + 1..=i64::MAX).prop_map(Span::from_ns));
+    let sample = (any::<i64>(), span(), span()).prop_map(|(at, ptp4l, phc2sys)| TimeErrorSample {
+        at: NetTime::from_ns(at),
+        ptp4l,
+        phc2sys,
+    });
+    let errors = prop::collection::vec(sample, 0..4).prop_map(|mut errors| {
+        errors.sort_by_key(|sample| sample.at);
+        errors
+    });
+    let errors = prop_oneof![3 => Just(Vec::new()), 1 => errors];
+    let more = (any::<bool>(), prop::option::of(ahead), tuned, errors);
+    let more = prop_oneof![Just((false, None, None, Vec::new())), more];
     let interface = (any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", transport.clone(), more);
     let interfaces = prop::collection::vec(interface, 1..4);
     (0..3, transport, interfaces, any::<i64>()).prop_map(
@@ -74,9 +86,11 @@ fn any_network() -> impl Strategy<Value = Carrier> {
             0 => Carrier::Emulated,
             1 => Carrier::Namespaces { transport },
             _ => {
-                let part = |(host, name, transport, (cut_off, ahead, tuned))| {
-                    let host_id = NodeId(host);
-                    (host, InterfacePart { host: host_id, name, transport, cut_off, ahead, tuned })
+                let part = |(id, name, transport, (cut_off, ahead, tuned, time_errors))| {
+                    let host = NodeId(id);
+                    let part =
+                        InterfacePart { host, name, transport, cut_off, ahead, tuned, time_errors };
+                    (id, part)
                 };
                 let parts: BTreeMap<_, _> = interfaces.into_iter().map(part).collect();
                 Carrier::Interfaces { parts: parts.into_values().collect(), epoch_ns }

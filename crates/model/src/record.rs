@@ -199,6 +199,21 @@ pub struct InterfacePart {
     pub ahead: Option<ClockAhead>,
     /// What was set on the machine for the time of the run, on one line; none if nothing was.
     pub tuned: Option<String>,
+    /// What was measured of its clock during the run, in order of time; empty if nothing was.
+    pub time_errors: Vec<TimeErrorSample>,
+}
+
+/// What programs on a machine measured of its clock last, at an instant of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeErrorSample {
+    /// When it was asked for.
+    pub at: NetTime,
+    /// How far the clock that ptp4l keeps was ahead of its master's, as ptp4l measured it in a Sync
+    /// since the sample before; none if it measured none.
+    pub ptp4l: Option<Span>,
+    /// How far CLOCK_TAI was ahead of the interface's hardware clock, which phc2sys keeps small;
+    /// none without such a clock.
+    pub phc2sys: Option<Span>,
 }
 
 /// By how much a machine's clock was ahead of the clock of the machine that ordered the run, as

@@ -12,6 +12,7 @@ mod part;
 mod protocol;
 mod reach;
 mod run;
+mod time_error;
 mod tuned;
 
 pub(crate) use part::part;

@@ -9,6 +9,7 @@
 
 use super::clocks::{Moved, Reading};
 use super::protocol::{self, CheckOrder, Order, RunOrder, Told, TuneOrder};
+use super::time_error::{Measured, Sampler};
 use super::tuned::{Prepared, Tuned};
 use crate::build;
 use crate::chosen;
@@ -105,7 +106,7 @@ fn is_ours(directory: &Path) -> anyhow::Result<()> {
 
 /// What is told goes by way of a thread: a stream that takes nothing delays nothing else.
 #[derive(Clone)]
-struct Teller(Sender<Vec<u8>>);
+pub(super) struct Teller(Sender<Vec<u8>>);
 
 impl Teller {
     fn start(interrupted: &Arc<AtomicBool>) -> Self {
@@ -123,7 +124,7 @@ impl Teller {
         Self(sender)
     }
 
-    fn say(&self, told: &Told) {
+    pub(super) fn say(&self, told: &Told) {
         self.send(told, &[]);
     }
 
@@ -214,7 +215,7 @@ impl Member {
             "interface `{0}` is down: `ip link set {0} up` starts it",
             order.interface
         );
-        let (clock_error_ns, clock) = match synchronisation(&interface)? {
+        let (clock_error_ns, clock) = match synchronisation(&interface, order.ptp4l.as_ref())? {
             Synchronisation::Synchronised { error } => (Some(error.as_ns()), String::new()),
             Synchronisation::NotSynchronised { reasons } => {
                 let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
@@ -276,6 +277,16 @@ impl Member {
         Ok(system)
     }
 
+    /// Where to ask for the errors of the machine's clock, and for how long.
+    fn measured(&self, order: &RunOrder) -> Measured {
+        Measured {
+            interface: self.order.interface.clone(),
+            ptp4l: self.order.ptp4l.clone(),
+            zero_ns: order.epoch_ns.saturating_sub(order.clock_offset_ns),
+            duration: Span::from_ns(order.duration_ns),
+        }
+    }
+
     /// Runs the host's programs and tells what was recorded.
     fn run(
         &self,
@@ -334,9 +345,11 @@ impl Member {
             reaper: Some(&mut *reaper),
             isolated,
         };
+        let sampler = Sampler::start(self.measured(order), tell);
         // Only now: what holds settings until they are taken back is none of the programs'.
         adopt_orphans(true);
         let outcome = coordinator::run(&system, &plan, options);
+        drop(sampler);
         let left = end_orphans(reaper.number());
         adopt_orphans(false);
         let Outcome { log, mut notes } = match outcome {
@@ -362,8 +375,14 @@ fn read_clock() -> Reading {
 }
 
 /// What the machine says of its clock.
-fn synchronisation(interface: &Interface) -> anyhow::Result<Synchronisation> {
-    let settings = InterfaceSettings { clock: ClockKind::Tai, ..InterfaceSettings::default() };
+fn synchronisation(
+    interface: &Interface,
+    ptp4l: Option<&String>,
+) -> anyhow::Result<Synchronisation> {
+    let mut settings = InterfaceSettings { clock: ClockKind::Tai, ..InterfaceSettings::default() };
+    if let Some(socket) = ptp4l {
+        settings.ptp4l = PathBuf::from(socket);
+    }
     let clock = NetworkClock::open(interface, &settings)?;
     clock.synchronisation().context("the clock is not watched")
 }

@@ -43,6 +43,8 @@ pub(super) struct CheckOrder {
     pub(super) host: String,
     pub(super) interface: String,
     pub(super) transport: TransportKind,
+    /// ptp4l's management socket, if not the usual one.
+    pub(super) ptp4l: Option<String>,
     /// Where programs are that were compiled, by their names.
     pub(super) built: BTreeMap<String, String>,
     /// What will be set there for runs.
@@ -115,6 +117,8 @@ pub(super) enum Told {
     Alive,
     /// How far the run has come.
     Progress { ns: i64 },
+    /// What was measured of its clock, at an instant of the run.
+    TimeError { at_ns: i64, ptp4l_ns: Option<i64>, phc2sys_ns: Option<i64> },
     /// A part of what is recorded.
     Recorded,
     /// The run is over. With its records, and by how much the machine's clock was set meanwhile, in

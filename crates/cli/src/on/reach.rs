@@ -93,6 +93,7 @@ mod tests {
             runner: None,
             files: Vec::new(),
             clock_offset: Span::ZERO,
+            ptp4l: None,
             tune_cores: Vec::new(),
             tune_force: false,
             tune_root: None,

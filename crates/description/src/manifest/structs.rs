@@ -464,7 +464,10 @@ mod tests {
             ("struct s { char a; __attribute__((packed)) int b; };", "an attribute or alignment"),
             ("struct s { int a; } __attribute__((aligned(32)));", "an alignment of its own"),
             ("struct s { char a; int b; } PACKED;", "`PACKED` behind it may be an attribute"),
-            ("enum __attribute__((packed)) e { A };\nstruct s { enum e a; };", "`enum e` is not declared"),
+            (
+                "enum __attribute__((packed)) e { A };\nstruct s { enum e a; };",
+                "`enum e` is not declared",
+            ),
             ("enum e { A } __attribute__((packed));\nstruct s { enum e a; };", "attributes and"),
             ("enum e : char { A };\nstruct s { enum e a; };", "not read"),
             ("enum e { A = N };\nstruct s { enum e a; };", "the value of `N` is unknown"),

@@ -72,8 +72,10 @@ pub(crate) fn two_listeners() -> (System, Plan, RunLog) {
 pub(crate) fn only_on(host: u32, mut log: RunLog) -> RunLog {
     let name = "eth0".to_owned();
     let (transport, host) = (TransportKind::Packet, NodeId(host));
-    let parts =
-        vec![InterfacePart { transport, host, name, cut_off: false, ahead: None, tuned: None }];
+    let (tuned, time_errors) = (None, Vec::new());
+    let part =
+        InterfacePart { transport, host, name, cut_off: false, ahead: None, tuned, time_errors };
+    let parts = vec![part];
     log.network = Carrier::Interfaces { parts, epoch_ns: 7 };
     log.time = TimeMode::Real;
     for end in log.ends.iter_mut().filter(|end| end.node != host) {

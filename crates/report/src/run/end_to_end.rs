@@ -142,7 +142,9 @@ pub(super) fn charts(system: &System, result: &RunResult, log: &RunLog) -> Vec<C
         return charts;
     }
     let mut add = |name: &str, points: Vec<(i64, i64)>| {
-        charts.extend(Chart::new(name, &points, log.duration));
+        let title = format!("{name}: end to end over time");
+        let plotted = Plotted { of: "messages", averaged: AVERAGED };
+        charts.extend(Chart::new(title, plotted, &points, log.duration));
     };
     for (id, channel) in (0..).map(ChannelId).zip(&result.channels) {
         let joined = join::channel(log, id);
@@ -157,9 +159,21 @@ pub(super) fn charts(system: &System, result: &RunResult, log: &RunLog) -> Vec<C
     charts
 }
 
+/// What the points of a chart are, and of how many of them the moving average is.
+#[derive(Clone, Copy)]
+pub(super) struct Plotted {
+    pub(super) of: &'static str,
+    pub(super) averaged: usize,
+}
+
 impl Chart {
-    /// `points` are captures and end-to-end times. None without points.
-    fn new(name: &str, points: &[(i64, i64)], duration: Span) -> Option<Self> {
+    /// `points` are instants and values, in nanoseconds. None without points.
+    pub(super) fn new(
+        title: String,
+        Plotted { of, averaged }: Plotted,
+        points: &[(i64, i64)],
+        duration: Span,
+    ) -> Option<Self> {
         let mut points = points.to_vec();
         points.sort_by_key(|point| point.0);
         let values = || points.iter().map(|point| point.1);
@@ -178,7 +192,7 @@ impl Chart {
             if points.len() > POINTS_MAX { extremes(&points, part_ns) } else { points.clone() };
         let mut dots: Vec<_> = drawn.iter().map(|(at, value)| (x(*at), y(*value))).collect();
         dots.dedup();
-        let averages = averages(&points);
+        let averages = averages(&points, averaged);
         let step = averages.len().div_ceil(AVERAGES_MAX).max(1);
         let line = averages.iter().step_by(step);
         let line: Vec<_> = line.map(|(at, value)| format!("{},{}", x(*at), y(*value))).collect();
@@ -187,9 +201,9 @@ impl Chart {
             false => " Of each small part of the time only the extremes are drawn.",
         };
         Some(Self {
-            title: name.to_owned(),
+            title,
             summary: format!(
-                "{} messages, {} to {} µs. Line: moving average of {AVERAGED}.{dropped}",
+                "{} {of}, {} to {} µs. Line: moving average of {averaged}.{dropped}",
                 grouped(points.len() as u64),
                 us(low),
                 us(high),
@@ -203,14 +217,14 @@ impl Chart {
     }
 }
 
-/// The mean of each message and those before it, [`AVERAGED`] in all, at its time; rounded down.
-fn averages(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
+/// The mean of each point and those before it, `averaged` in all, at its time; rounded down.
+fn averages(points: &[(i64, i64)], averaged: usize) -> Vec<(i64, i64)> {
     let mean = |window: &[(i64, i64)]| {
         let sum: i128 = window.iter().map(|point| i128::from(point.1)).sum();
         i64::try_from(sum.div_euclid(window.len() as i128)).unwrap_or_default()
     };
-    let windows = points.windows(AVERAGED);
-    windows.map(|window| (window[AVERAGED - 1].0, mean(window))).collect()
+    let windows = points.windows(averaged);
+    windows.map(|window| (window[averaged - 1].0, mean(window))).collect()
 }
 
 #[cfg(test)]
@@ -221,20 +235,24 @@ mod tests {
     fn the_average_begins_with_the_hundredth_message_and_is_of_the_last_hundred() {
         let points: Vec<_> = (0..102).map(|at| (at * 10, at * 100)).collect();
         // Means of 0 to 99, 1 to 100, 2 to 101, in hundreds.
-        assert_eq!(averages(&points), [(990, 4_950), (1_000, 5_050), (1_010, 5_150)]);
-        assert!(averages(&points[..99]).is_empty());
+        assert_eq!(averages(&points, AVERAGED), [(990, 4_950), (1_000, 5_050), (1_010, 5_150)]);
+        assert!(averages(&points[..99], AVERAGED).is_empty());
     }
 
     #[test]
     fn a_chart_has_the_slowest_at_the_top_and_the_fastest_at_the_bottom() {
         let points = [(0, 2_000), (500, 1_000), (1_000, 3_000)];
-        let chart = Chart::new("c", &points, Span::from_ns(1_000)).expect("points");
-        assert_eq!(chart.dots, "M90 110h0M490 210h0M890 10h0");
-        assert_eq!((chart.top.as_str(), chart.bottom.as_str()), ("3.00 µs", "1.00 µs"));
-        assert!(Chart::new("c", &[], Span::from_ns(1_000)).is_none());
+        let plotted = Plotted { of: "messages", averaged: AVERAGED };
+        let chart = |points: &[(i64, i64)], ns| {
+            Chart::new("c".to_owned(), plotted, points, Span::from_ns(ns))
+        };
+        let few = chart(&points, 1_000).expect("points");
+        assert_eq!(few.dots, "M90 110h0M490 210h0M890 10h0");
+        assert_eq!((few.top.as_str(), few.bottom.as_str()), ("3.00 µs", "1.00 µs"));
+        assert!(chart(&[], 1_000).is_none());
         // A few million messages take no more than a screen can show.
         let many: Vec<_> = (0..1_000_000).map(|at| (at, at % 97)).collect();
-        let chart = Chart::new("c", &many, Span::from_ns(1_000_000)).expect("points");
+        let chart = chart(&many, 1_000_000).expect("points");
         assert!(chart.dots.len() < 100_000, "{}", chart.dots.len());
         assert!(chart.average.len() < 20_000);
     }

@@ -6,6 +6,7 @@ mod breakdown;
 mod end_to_end;
 mod figures;
 mod table;
+mod time_errors;
 mod view;
 
 pub use table::{HEADINGS, Row, RowKind, programs, rows, table};

@@ -1,6 +1,6 @@
 //! What a terminal shows of runs: what was measured, and published figures beside.
 
-use super::{accuracy, breakdown, end_to_end};
+use super::{accuracy, breakdown, end_to_end, time_errors};
 use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
 use crate::reservations::reservation_table;
@@ -274,6 +274,9 @@ fn further(system: &System, results: &Results) -> String {
     let rows = accuracy::rows(system, &runs).into_iter();
     let rows = rows.map(|(is_published, cells)| name(is_published, cells)).collect();
     add("Errors of clocks, in ns", &accuracy::HEADINGS, accuracy::TEXTS, rows);
+    let rows = runs.iter().flat_map(|run| time_errors::rows(run, scenario_name(&run.scenario)));
+    let title = "Time errors that linuxptp measured";
+    add(title, &time_errors::HEADINGS, time_errors::TEXTS, rows.collect());
     // Asked for with --stamps; the page has the parts of all runs.
     let noted = results.runs.iter().filter(|run| breakdown::is_noted(run));
     let rows = noted.flat_map(breakdown::rows).map(Vec::from).collect();

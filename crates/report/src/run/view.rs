@@ -2,7 +2,7 @@
 
 use super::figures::{Density, Latency, Load};
 use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
-use super::{accuracy, breakdown, end_to_end};
+use super::{accuracy, breakdown, end_to_end, time_errors};
 use crate::badge::{VerdictCount, class, verdict_counts};
 use crate::clocks::{ClockChart, clock_difference, clock_readings};
 use crate::reservations::ProtocolReservations;
@@ -36,6 +36,7 @@ pub(super) struct View {
     breakdown: Vec<Row>,
     end_to_end: Vec<Row>,
     accuracy: Vec<Row>,
+    time_errors: Vec<Row>,
     notes: Vec<String>,
     wakeups: Vec<Row>,
     chains: Vec<Row>,
@@ -75,6 +76,8 @@ struct Run {
     messages: Vec<breakdown::DrawnMessage>,
     /// End to end over time.
     end_to_end: Vec<end_to_end::Chart>,
+    /// The errors of machines' clocks over time.
+    time_errors: Vec<end_to_end::Chart>,
     wakeups: Vec<WakeupFigures>,
     settings: Vec<(&'static str, String)>,
     hash: String,
@@ -198,6 +201,10 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
             .into_iter()
             .map(|(reference, cells)| Row { reference, cells })
             .collect(),
+        time_errors: results()
+            .flat_map(|r| time_errors::rows(r, scenario_name(&r.scenario)))
+            .map(|cells| Row { reference: false, cells })
+            .collect(),
         notes: end_to_end::notes(system),
         wakeups: results().flat_map(|r| wakeup_rows(system, r)).collect(),
         chains: results().flat_map(chain_rows).collect(),
@@ -313,6 +320,7 @@ fn run(
         latencies,
         messages,
         end_to_end: end_to_end::charts(system, result, log),
+        time_errors: time_errors::charts(result),
         wakeups,
         settings: settings(result),
         hash: result.record_hash.clone(),

@@ -222,6 +222,7 @@ impl Carrier {
                     cut_off: false,
                     ahead: None,
                     tuned: None,
+                    time_errors: Vec::new(),
                 };
                 record::Carrier::Interfaces { parts: vec![part], epoch_ns: *epoch_ns }
             }
