@@ -14,6 +14,8 @@ const VERSION_2: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const VERSION_1: &str = "/sys/fs/cgroup/cpuset";
 /// By custom the set of version 1 to which all other tasks were moved.
 const HOUSEKEEPING: &str = "system";
+/// The set of version 1 that `onbeat tune` makes.
+const TUNED: &str = "onbeat";
 /// How far down sets are looked for, and the most directories.
 const DEPTH_MAX: usize = 4;
 const GROUPS_MAX: usize = 10_000;
@@ -105,7 +107,7 @@ impl Isolated {
             }
         }
         for (group, cpus) in &self.sets {
-            let Some(outside) = outside(machine) else { continue };
+            let Some(outside) = outside(machine, group) else { continue };
             let inside = machine.path(&format!("{group}/cgroup.procs"));
             match std::fs::write(inside, std::process::id().to_string()) {
                 Ok(()) => {
@@ -123,13 +125,21 @@ impl Isolated {
     }
 }
 
-/// Where this process is put back to: its group of version 2, the only one in which a thread is
-/// kept from the processors of others.
-fn outside(machine: &Machine) -> Option<std::path::PathBuf> {
+/// Where this process is put back to from a group: its own one of the same version.
+fn outside(machine: &Machine, group: &str) -> Option<std::path::PathBuf> {
     let groups = machine.read("/proc/self/cgroup").ok()?;
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let is_version_1 = group.starts_with(VERSION_1);
+    let own = groups.lines().find_map(|line| {
+        let (controllers, own) = line.split_once(':')?.1.split_once(':')?;
+        let fits = match is_version_1 {
+            true => controllers.split(',').any(|one| one == "cpuset"),
+            false => controllers.is_empty(),
+        };
+        fits.then_some(own)
+    })?;
+    let roots = if is_version_1 { &[VERSION_1][..] } else { &VERSION_2 };
     let file = |root: &&str| machine.path(&format!("{root}{own}/cgroup.procs"));
-    VERSION_2.iter().map(file).find(|file| file.exists())
+    roots.iter().map(file).find(|file| file.exists())
 }
 
 /// The processors that the kernel's command line keeps free.
@@ -156,16 +166,20 @@ fn partition(machine: &Machine, group: &str) -> Option<CpuList> {
     cpus.iter().find_map(|file| machine.cpus(&format!("{group}/{file}")).ok())
 }
 
-/// The processors of a set of version 1, if no other may have them.
+/// The processors of a set of version 1, if no other may have them, or if it is that of
+/// `onbeat tune`, which has moved all others away.
 fn exclusive(machine: &Machine, group: &str) -> Option<CpuList> {
-    if group.rsplit('/').next() == Some(HOUSEKEEPING) {
+    let name = group.rsplit('/').next();
+    if name == Some(HOUSEKEEPING) {
         return None;
     }
-    let either = |name: &str| [format!("{group}/cpuset.{name}"), format!("{group}/{name}")];
-    let is_exclusive =
-        either("cpu_exclusive").iter().any(|file| machine.number(file).is_ok_and(|n| n == 1));
-    let cpus = either("cpus").iter().find_map(|file| machine.cpus(file).ok());
-    cpus.filter(|_| is_exclusive)
+    let is = |name: &str, value: i64| {
+        let either = [format!("{group}/cpuset.{name}"), format!("{group}/{name}")];
+        either.iter().any(|file| machine.number(file).is_ok_and(|n| n == value))
+    };
+    let isolates = is("cpu_exclusive", 1) || (name == Some(TUNED) && is("sched_load_balance", 0));
+    let files = [format!("{group}/cpuset.cpus"), format!("{group}/cpus")];
+    files.iter().find_map(|file| machine.cpus(file).ok()).filter(|_| isolates)
 }
 
 #[cfg(test)]
@@ -206,6 +220,17 @@ mod tests {
             shield.extend([(files[0].as_str(), "1\n"), (files[1].as_str(), cpus)]);
         }
         assert_eq!(found(&shield), (String::new(), "/sys/fs/cgroup/cpuset/rt 2-3".into()));
+        // The sets that `onbeat tune` makes.
+        let tuned = [v1("/onbeat"), v1("/onbeat-everything")].map(|set| {
+            let balance = format!("{set}/cpuset.sched_load_balance");
+            (format!("{set}/cpuset.cpus"), balance)
+        });
+        let mut files = plain.to_vec();
+        for ((cpus, balance), (list, on)) in tuned.iter().zip([("2-3\n", "0\n"), ("0-1\n", "1\n")])
+        {
+            files.extend([(cpus.as_str(), list), (balance.as_str(), on)]);
+        }
+        assert_eq!(found(&files), (String::new(), "/sys/fs/cgroup/cpuset/onbeat 2-3".into()));
         let v2 = [
             ("/sys/fs/cgroup/a.slice/rt/cpuset.cpus.partition", "isolated\n"),
             ("/sys/fs/cgroup/a.slice/rt/cpuset.cpus.effective", "3\n"),
@@ -231,17 +256,23 @@ mod tests {
         let free = Isolated { at_boot: cpus.clone(), sets: BTreeMap::new() };
         let entered = free.enter(&nowhere).unwrap();
         assert_eq!((entered.cpu, &entered.outside), (cpu, &None));
-        // A processor that is nobody's, so that only the set may have it.
-        let (_kept, machine) = machine(&[
-            ("/proc/self/cgroup", "1:name=systemd:/\n0::/user.slice\n"),
-            ("/sys/fs/cgroup/user.slice/cgroup.procs", ""),
-            ("/sys/fs/cgroup/rt/cgroup.procs", ""),
-        ]);
-        let sets = [("/sys/fs/cgroup/rt".to_owned(), CpuList([1_000].into()))].into();
-        assert!(Isolated { at_boot: CpuList::default(), sets }.enter(&machine).is_err());
-        let read = |path: &str| machine.read(path).unwrap();
+        // A processor that is nobody's, so that only the set may have it; in either version.
         let own = std::process::id().to_string();
-        assert_eq!(read("/sys/fs/cgroup/rt/cgroup.procs"), own, "it was entered");
-        assert_eq!(read("/sys/fs/cgroup/user.slice/cgroup.procs"), own, "and left");
+        for (mount, home, foreign) in
+            [("/sys/fs/cgroup", "/user.slice", "/all"), ("/sys/fs/cgroup/cpuset", "/all", "")]
+        {
+            let of = |group: &str| format!("{mount}{group}/cgroup.procs");
+            let (_kept, machine) = machine(&[
+                ("/proc/self/cgroup", "4:cpu,cpuset:/all\n1:name=systemd:/\n0::/user.slice\n"),
+                (&of(home), ""),
+                (&of(foreign), ""),
+                (&of("/rt"), ""),
+            ]);
+            let sets = [(format!("{mount}/rt"), CpuList([1_000].into()))].into();
+            assert!(Isolated { at_boot: CpuList::default(), sets }.enter(&machine).is_err());
+            let read = |group: &str| machine.read(&of(group)).unwrap();
+            assert_eq!(read("/rt"), own, "it was entered");
+            assert_eq!((read(home), read(foreign)), (own.clone(), String::new()), "and left");
+        }
     }
 }
