@@ -1,6 +1,9 @@
 //! The verb `tune`: settings of this machine, and back (docs/tune.md).
 
+mod held;
 mod show;
+
+pub(crate) use held::{Prepared, Tuned};
 
 use crate::arguments::KeepArguments;
 use crate::chosen::{WrongArgument, host_named};

@@ -10,13 +10,14 @@
 use super::clocks::{Moved, Reading};
 use super::protocol::{self, CheckOrder, Order, RunOrder, Told, TuneOrder};
 use super::time_error::{Measured, Sampler};
-use super::tuned::{Prepared, Tuned};
+use super::tuned;
 use crate::build;
 use crate::chosen;
 use crate::exit::Exit;
 use crate::run;
 use crate::source::Source;
 use crate::trust::Trust;
+use crate::tune::{Prepared, Tuned};
 use anyhow::{Context, bail, ensure};
 use onbeat::clock::MonoTime;
 use onbeat::interface::{
@@ -240,7 +241,7 @@ impl Member {
     fn prepared(&self, order: &TuneOrder) -> anyhow::Result<Prepared> {
         let system = self.in_scenario(&order.scenario)?;
         let host = chosen::host_named(&system, &self.order.host)?;
-        Prepared::new(order, &system, host, &self.order.interface)
+        tuned::prepared(order, &system, host, &self.order.interface)
     }
 
     /// Sets a profile. What was set, for a person.
