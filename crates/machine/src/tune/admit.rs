@@ -1,9 +1,9 @@
 //! What a tune sets, and to what: a closed set. A journal is read by the superuser, who acts on it;
 //! it is believed only as far as a tune can have written it.
 
-use super::boot;
 use super::target::{Bound, Form, Target, Value};
 use super::threads;
+use super::{boot, resume};
 use crate::coalescing::Coalescing;
 use onbeat_configuration::is_interface;
 use onbeat_run::machine::CpuList;
@@ -47,6 +47,9 @@ impl Target {
         }
         match self {
             // What somebody else has made is not replaced: it could not be given back.
+            Self::Document { path } if resume::is_known(path) && old.is_some() => {
+                Err(format!("{place}: a command is there that another campaign wrote"))
+            }
             Self::Qdiscs { .. } | Self::Vlan { .. } if old.is_some() => {
                 Err(format!("{place}: another program's is there"))
             }
@@ -66,7 +69,7 @@ impl Target {
                     | (Some(Holds::Mask), Form::Mask)
                     | (Some(Holds::Number | Holds::Governor), Form::Text)
             ),
-            Self::Document { path } => path == boot::DOCUMENT,
+            Self::Document { path } => path == boot::DOCUMENT || resume::is_known(path),
             Self::Controller { group, name } => is_group(group) && name == "cpuset",
             Self::Group { path } => set(path),
             Self::Tasks { from, to, bound } => {
@@ -95,6 +98,7 @@ impl Target {
         let is = |word: &str| text == word;
         match self {
             Self::File { path, .. } => holds(path).is_some_and(|holds| is_held(holds, text)),
+            Self::Document { path } if resume::is_known(path) => resume::is_ours(path, text),
             Self::Document { .. } => boot::is_ours(text),
             Self::Controller { .. } => is("on"),
             Self::Tasks { .. } => is("moved"),

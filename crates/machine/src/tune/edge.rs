@@ -1,6 +1,7 @@
 //! Reading and writing one target.
 
 use super::kernel::{self, Kernel};
+use super::resume;
 use super::target::{Bound, Target, Value};
 use super::threads;
 use onbeat_run::machine::Machine;
@@ -119,6 +120,15 @@ impl Edge {
     pub(super) fn tidy(&self, target: &Target) {
         if let Target::Document { path } = target {
             let _ = std::fs::remove_file(self.half(path));
+            self.tidy_directory(path);
+        }
+    }
+
+    /// A directory that a document has to itself goes when nothing else is there.
+    fn tidy_directory(&self, path: &str) {
+        if let Some((directory, _)) = path.rsplit_once('/').filter(|_| resume::has_directory(path))
+        {
+            let _ = std::fs::remove_dir(self.machine.path(directory));
         }
     }
 
@@ -138,9 +148,12 @@ impl Edge {
     /// The file is there as a whole or not at all, and on disk.
     fn write_document(&self, path: &str, value: &Value) -> io::Result<()> {
         let (whole, half) = (self.machine.path(path), self.half(path));
-        let directory = whole.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut directory = whole.parent().ok_or(io::ErrorKind::InvalidInput)?;
         match value {
             Some(text) => {
+                if resume::has_directory(path) && !directory.exists() {
+                    std::fs::create_dir(directory)?;
+                }
                 // A boot loader executes it: nobody else may write it, whatever the umask is.
                 let mut file =
                     OpenOptions::new().write(true).create_new(true).mode(0o644).open(&half)?;
@@ -148,7 +161,13 @@ impl Edge {
                 file.sync_all()?;
                 std::fs::rename(&half, &whole)?;
             }
-            None => std::fs::remove_file(&whole)?,
+            None => {
+                std::fs::remove_file(&whole)?;
+                self.tidy_directory(path);
+                while !directory.exists() {
+                    directory = directory.parent().ok_or(io::ErrorKind::NotFound)?;
+                }
+            }
         }
         File::open(directory)?.sync_all()
     }

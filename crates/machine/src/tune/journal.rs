@@ -464,7 +464,11 @@ impl Journal {
 }
 
 /// What tells this boot of the machine from others.
-pub(super) fn boot(machine: &Machine) -> Result<String, JournalError> {
+///
+/// # Errors
+///
+/// The machine does not say.
+pub fn boot(machine: &Machine) -> Result<String, JournalError> {
     let failed = |error| JournalError::File { path: machine.path(BOOT_ID), error };
     machine.read(BOOT_ID).map_err(failed)
 }

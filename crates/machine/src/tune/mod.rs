@@ -16,6 +16,7 @@ mod interface;
 mod journal;
 mod kernel;
 mod plan;
+mod resume;
 mod run;
 mod session;
 mod snapshot;
@@ -30,11 +31,13 @@ pub use helper::{Helper, hold};
 pub use identity::{Identity, Living};
 pub use interface::carriers;
 pub use journal::{
-    Ending, Journal, JournalError, Outstanding, Record, VERSION, last, outstanding, parse, read,
+    Ending, Journal, JournalError, Outstanding, Record, VERSION, boot, last, outstanding, parse,
+    read,
 };
 pub use kernel::{Kernel, ThisKernel};
 pub use onbeat_configuration::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan};
 pub use plan::{Change, Plan, Profile, Requirement, WishError, plan};
+pub use resume::resume;
 pub use run::{
     Applied, Event, Interrupt, State, Status, TuneError, apply, end, guard, undo, verify,
 };
