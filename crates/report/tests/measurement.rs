@@ -66,7 +66,8 @@ fn scenario(id: &str, state: State, measurement: Option<Measurement>) -> Campaig
         node: "slave".into(),
     };
     let why = vec!["no PTP <hardware>".to_owned()];
-    CampaignScenario { scenario: ScenarioOutcome { name, state, why }, measurement }
+    let tuned = measurement.is_some().then(|| "cpuset on processors <2>".to_owned());
+    CampaignScenario { scenario: ScenarioOutcome { name, state, why, tuned }, measurement }
 }
 
 #[test]
@@ -87,6 +88,8 @@ fn a_campaign_says_of_each_scenario_what_was_measured_or_why_not() {
     assert!(page.contains("href=\"RT-SMS-SLAVE/report.html\""));
     assert!(!page.contains("href=\"TUNED-SMS-SLAVE"));
     assert!(page.contains("no PTP &lt;hardware&gt;") && page.contains("3.2 µs"));
+    assert!(table.contains("RT-SMS-SLAVE, tuned: cpuset on processors <2>"), "{table}");
+    assert!(page.contains("RT-SMS-SLAVE: cpuset on processors &lt;2&gt;"));
     let again: Campaign = serde_json::from_str(&campaign.to_json()).expect("the same");
     assert_eq!(again, campaign);
 }

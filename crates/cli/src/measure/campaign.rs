@@ -119,7 +119,7 @@ fn there(directory: &Path) -> anyhow::Result<Option<CampaignScenario>> {
 fn not_reached(name: ScenarioName) -> CampaignScenario {
     let why = vec!["the campaign was interrupted before: start it again".to_owned()];
     CampaignScenario {
-        scenario: ScenarioOutcome { name, state: State::Cannot, why },
+        scenario: ScenarioOutcome { name, state: State::Cannot, why, tuned: None },
         measurement: None,
     }
 }
@@ -135,7 +135,8 @@ fn evaluate(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> 
         false if unmet.is_empty() => State::Done,
         false => State::Partly,
     };
-    ScenarioOutcome { name, state, why: unmet.into_iter().map(|unmet| unmet.what).collect() }
+    let why = unmet.into_iter().map(|unmet| unmet.what).collect();
+    ScenarioOutcome { name, state, why, tuned: None }
 }
 
 /// Measures a scenario, if it can be; `None` if that was interrupted.

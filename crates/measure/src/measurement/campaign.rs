@@ -56,6 +56,9 @@ pub struct ScenarioOutcome {
     pub state: State,
     /// What is missing, and how it can be had.
     pub why: Vec<String>,
+    /// What was set on the machine for its time, for a person; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<String>,
 }
 
 /// A scenario of a campaign.

@@ -50,6 +50,7 @@ struct RowView {
     linked: bool,
     cells: Vec<String>,
     why: Vec<String>,
+    tuned: Option<String>,
 }
 
 fn row(scenario: &CampaignScenario) -> RowView {
@@ -57,7 +58,7 @@ fn row(scenario: &CampaignScenario) -> RowView {
         let series = scenario.measurement.as_ref().and_then(|measured| measured.series(name));
         series.map_or("–".to_owned(), |series| shown(of(series)))
     };
-    let ScenarioOutcome { name, state, why } = &scenario.scenario;
+    let ScenarioOutcome { name, state, why, tuned } = &scenario.scenario;
     RowView {
         id: name.id.clone(),
         about: format!("isolation {}, {}, {}", name.isolation, name.clock, name.node),
@@ -65,6 +66,7 @@ fn row(scenario: &CampaignScenario) -> RowView {
         linked: scenario.measurement.is_some(),
         cells: COLUMNS.iter().map(figure).collect(),
         why: why.clone(),
+        tuned: tuned.clone(),
     }
 }
 
@@ -72,7 +74,8 @@ fn headings() -> Vec<&'static str> {
     ["scenario", "state"].into_iter().chain(COLUMNS.iter().map(|(heading, ..)| *heading)).collect()
 }
 
-/// For a terminal: a line for each scenario, the paper's below, and why what is missing is.
+/// For a terminal: a line for each scenario, the paper's below, what was set, and why what is
+/// missing is.
 pub fn campaign_table(campaign: &Campaign) -> String {
     let mut grid = grid(&headings());
     let rows: Vec<_> = campaign.scenarios.iter().map(row).collect();
@@ -86,6 +89,9 @@ pub fn campaign_table(campaign: &Campaign) -> String {
     }
     let mut text = format!("{}\n\n{}\n", ruled(&grid), wrapped(&format!("↳ {IN_WORDS}")));
     for row in rows {
+        if let Some(tuned) = row.tuned {
+            text.push_str(&format!("\n{}, tuned: {tuned}", row.id));
+        }
         for why in row.why {
             text.push_str(&format!("\n{}, {}: {why}", row.id, row.state));
         }
@@ -105,6 +111,7 @@ pub fn campaign_html(campaign: &Campaign) -> String {
     let view = context! {
         about => about,
         headings => headings(),
+        tuned => campaign.scenarios.iter().any(|of| of.scenario.tuned.is_some()),
         rows => Serde(campaign.scenarios.iter().map(row).collect::<Vec<_>>()),
         published => PUBLISHED.map(|(of, cells)| (of, cells.to_vec())).to_vec(),
         in_words => IN_WORDS,
