@@ -4,6 +4,7 @@ mod held;
 mod show;
 
 pub(crate) use held::{Prepared, Tuned};
+pub(crate) use show::waits;
 
 use crate::arguments::KeepArguments;
 use crate::chosen::{WrongArgument, host_named};

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use onbeat_machine::benchmarks::{GpioLine, Mode, NoLine};
 use onbeat_measure::measurement::NodeError;
 use onbeat_model::time::{ClockError, Span};
+use onbeat_run::machine::CpuList;
 use std::path::PathBuf;
 
 /// The most samples of one series.
@@ -57,9 +58,11 @@ Writes report.html, measurement.json and samples/ (docs/measurements.md).")]
     #[command(after_help = "Examples:
   onbeat measure campaign --out campaign
   onbeat measure campaign --out campaign --sync mbs --long
+  onbeat measure campaign --out campaign --apply --cores 2-3 --reboot --long
 
 A scenario is done when its directory exists. Scenarios that the machine is not set up for are
-listed, and tried again the next time (docs/measurements.md).")]
+listed, and tried again the next time. With --apply the machine is set up for each and is as before
+in the end (docs/measurements.md).")]
     Campaign(CampaignArguments),
     /// Runs one node of test 4
     #[command(hide = true)]
@@ -187,6 +190,21 @@ pub(crate) struct CampaignArguments {
     /// Current grandmaster, if this machine is a slave: the bridge or the other node
     #[arg(long, value_name = "sms|mbs")]
     pub(crate) sync: Option<Sync>,
+    /// Sets the machine up for each scenario by a profile of `onbeat tune`, and undoes it after it
+    #[arg(long, requires = "cores")]
+    pub(crate) apply: bool,
+    /// CPUs to isolate, as in 2-3
+    #[arg(long, value_name = "LIST", requires = "apply")]
+    pub(crate) cores: Option<CpuList>,
+    /// Writes boot parameters and reboots where a scenario needs them; continues by itself
+    #[arg(long, requires = "apply")]
+    pub(crate) reboot: bool,
+    /// A reboot was tried: none is tried again
+    #[arg(long, requires = "apply", hide = true)]
+    pub(crate) resumed: bool,
+    /// The files of another machine, with a fake kernel: nothing of this one is set
+    #[arg(long, value_name = "DIRECTORY", requires = "apply", hide = true, default_value = "/")]
+    pub(crate) tune_root: PathBuf,
     /// Output directory, where earlier scenarios are found
     #[arg(long, value_name = "DIRECTORY", default_value = "out-campaign")]
     pub(crate) out: PathBuf,

@@ -3,27 +3,36 @@
 use super::arguments::CampaignArguments;
 use super::bar::Bar;
 use super::benchmarks::{Benchmarks, Part, estimate};
+use super::setup::{Ready, Setup};
 use super::{reaper, write};
 use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
+use crate::tune::Tuned;
 use crate::{input, run, terminal};
 use anyhow::{Context, bail};
-use onbeat::interface::ask_ptp4l;
-use onbeat_machine::benchmarks::{Isolation, Mode, Role, unmet};
+use onbeat::interface::{PtpStatus, ask_ptp4l};
+use onbeat_machine::benchmarks::{Isolation, Mode, Role, clock_unmet, unmet};
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, ScenarioName, ScenarioOutcome, State, read,
 };
+use onbeat_model::time::Span;
 use onbeat_report::measurement::{campaign_html, campaign_table};
 use onbeat_run::machine::Machine;
 use onbeat_run::process::Reaper;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where ptp4l answers, and the domain of gPTP.
 const PTP4L: (&str, u8) = ("/var/run/ptp4l", 0);
 /// The campaign as JSON and as a page.
 const CAMPAIGN: &str = "campaign.json";
 const CAMPAIGN_PAGE: &str = "campaign.html";
+/// How many times as long as expected settings stay in force, and how much longer, if nothing ends
+/// them before.
+const TAKES_AT_MOST: i64 = 4;
+const TUNED_BEYOND: Span = Span::from_s(3_600);
+/// Why a scenario is not measured before a reboot.
+const REBOOTS: &str = "its boot parameters are written, and the campaign continues after a reboot";
 
 /// What a scenario is for this machine.
 type Kinds = (Isolation, Mode, Role);
@@ -63,43 +72,192 @@ fn name(id: &str, (isolation, mode, role): Kinds) -> ScenarioName {
     }
 }
 
-/// Measures every scenario that is not there yet and that this machine is set up for, and says of
-/// the others why not.
+/// Measures every scenario that is not there yet and that this machine is set up for, or can be
+/// with `--apply`, and says of the others why not.
 pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
     let interrupted = run::interrupt()?;
-    let mut reaper = reaper()?;
     let out = &arguments.out;
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-    let mut found: Vec<CampaignScenario> = Vec::new();
-    let mut exit = Exit::Fine;
-    for (id, kinds) in SCENARIOS {
-        let (name, directory) = (name(id, kinds), out.join(id));
-        let scenario = match there(&directory)? {
-            Some(done) => done,
-            None if exit == Exit::Interrupted => not_reached(name),
-            None => {
-                let judged = evaluate(name, kinds, arguments);
-                match measure(judged.clone(), &directory, arguments, &mut reaper, &interrupted)? {
-                    Some(measured) => measured,
-                    None => {
-                        exit = Exit::Interrupted;
-                        not_reached(judged.name)
-                    }
-                }
-            }
-        };
-        found.push(scenario);
+    let setup = arguments.apply.then(|| Setup::begin(arguments)).transpose()?;
+    let order = match &setup {
+        Some(setup) => setup.order(),
+        None => [Isolation::None, Isolation::Tuned, Isolation::Cpuset],
+    };
+    let mut running = Running {
+        arguments,
+        reaper: reaper()?,
+        interrupted: &interrupted,
+        found: SCENARIOS.map(|_| None),
+        setup,
+        reboots: false,
+    };
+    for (at, (id, _)) in SCENARIOS.iter().enumerate() {
+        running.found[at] = there(&out.join(id))?;
     }
-    let campaign = Campaign::new(found);
-    let (json, page) = (out.join(CAMPAIGN), out.join(CAMPAIGN_PAGE));
-    write_files(&[(&json, campaign.to_json()), (&page, campaign_html(&campaign))])?;
+    for isolation in order {
+        running.isolated(isolation)?;
+    }
+    let is_interrupted = is_set(&interrupted);
+    let Running { found, setup, reboots, .. } = running;
+    let scenarios = SCENARIOS.into_iter().zip(found);
+    let scenarios = scenarios.map(|((id, kinds), one)| one.unwrap_or(not_reached(name(id, kinds))));
+    show(&Campaign::new(scenarios.collect()), arguments)?;
+    if let Some(setup) = setup {
+        match (reboots, is_interrupted) {
+            (true, true) => setup.stay()?,
+            (true, false) => setup.reboot(REBOOTS).or_else(|error| {
+                setup.stay()?;
+                Err(error)
+            })?,
+            (false, _) => setup.leave(is_interrupted)?,
+        }
+    }
+    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Writes a campaign, and prints it.
+fn show(campaign: &Campaign, arguments: &CampaignArguments) -> anyhow::Result<()> {
+    let (json, page) = (arguments.out.join(CAMPAIGN), arguments.out.join(CAMPAIGN_PAGE));
+    write_files(&[(&json, campaign.to_json()), (&page, campaign_html(campaign))])?;
     if arguments.json {
         terminal::print(campaign.to_json().trim_end());
     } else {
-        terminal::print(campaign_table(&campaign));
+        terminal::print(campaign_table(campaign));
         terminal::print(format_args!("\nwritten: {}", page.display()));
     }
-    Ok(exit)
+    Ok(())
+}
+
+/// A campaign that is running.
+struct Running<'a> {
+    arguments: &'a CampaignArguments,
+    reaper: Reaper,
+    interrupted: &'a AtomicBool,
+    /// What came of the scenarios so far, in the order of Table 2.
+    found: [Option<CampaignScenario>; 9],
+    /// The machine, if it is to be set up.
+    setup: Option<Setup<'a>>,
+    /// Whether the boot line is written, for a reboot.
+    reboots: bool,
+}
+
+impl Running<'_> {
+    /// Measures what is left of the scenarios with one kind of isolation; the machine is as before
+    /// after it.
+    fn isolated(&mut self, isolation: Isolation) -> anyhow::Result<()> {
+        let is_left = |(at, (_, kinds)): &(usize, (&str, Kinds))| {
+            kinds.0 == isolation && self.found[*at].is_none()
+        };
+        let left: Vec<_> = SCENARIOS.into_iter().enumerate().filter(is_left).collect();
+        let mut tuned = None;
+        let (mut line, mut refused) = (None, None);
+        // Nothing is set where the clock keeps all of them from being measured.
+        let can = left.iter().any(|(_, (_, kinds))| self.clock_fits(*kinds));
+        if let Some(setup) = self.setup.as_mut().filter(|_| can && !is_set(self.interrupted)) {
+            let parts = Part::all(&self.arguments.tests, false);
+            let takes = estimate(&parts, &self.arguments.how.settings()) * left.len() as i64;
+            match setup.set(isolation, takes * TAKES_AT_MOST + TUNED_BEYOND)? {
+                Ready::Set(set, what) => (tuned, line) = (set, Some(what)),
+                Ready::AsItIs => {}
+                Ready::Cannot(why) => refused = Some(why),
+                Ready::Reboots => {
+                    self.reboots = true;
+                    refused = Some(REBOOTS.to_owned());
+                }
+            }
+        }
+        let done = self.all_of(&left, (tuned.as_ref(), line.as_deref()), refused.as_deref());
+        if let Some(note) = tuned.as_mut().and_then(Tuned::end) {
+            terminal::say(format_args!("onbeat: {note}"));
+        }
+        match &mut self.setup {
+            Some(setup) if isolation == Isolation::Tuned => setup.end_boot().and(done),
+            _ => done,
+        }
+    }
+
+    /// Measures scenarios for which the machine is set up, unless that was refused.
+    fn all_of(
+        &mut self,
+        left: &[(usize, (&str, Kinds))],
+        (tuned, line): (Option<&Tuned>, Option<&str>),
+        refused: Option<&str>,
+    ) -> anyhow::Result<()> {
+        for (at, (id, kinds)) in left {
+            if is_set(self.interrupted) {
+                break;
+            }
+            let scenario = self.evaluate(name(id, *kinds), *kinds, refused);
+            let line = line.filter(|_| scenario.state != State::Cannot).map(str::to_owned);
+            let scenario = ScenarioOutcome { tuned: line, ..scenario };
+            self.found[*at] = self.measure(scenario, tuned)?;
+        }
+        Ok(())
+    }
+
+    fn machine(&self) -> Machine {
+        self.setup.as_ref().map_or_else(Machine::this, |setup| setup.machine().clone())
+    }
+
+    fn ptp(&self) -> Option<PtpStatus> {
+        ask_ptp4l(&self.machine().path(PTP4L.0), PTP4L.1).ok()
+    }
+
+    /// Whether the clock keeps a scenario from being measured.
+    fn clock_fits(&self, (_, mode, role): Kinds) -> bool {
+        let said = self.arguments.sync.map(Into::into);
+        let unmet = clock_unmet(&self.machine(), self.ptp(), said, mode, role);
+        unmet.is_none_or(|unmet| !unmet.blocks)
+    }
+
+    /// Whether the machine is set up for a scenario.
+    fn evaluate(&self, name: ScenarioName, kinds: Kinds, refused: Option<&str>) -> ScenarioOutcome {
+        let said = self.arguments.sync.map(Into::into);
+        let output = self.arguments.how.gpio.is_some();
+        let unmet = unmet(&self.machine(), self.ptp(), said, output, refused, kinds);
+        let state = match unmet.iter().any(|unmet| unmet.blocks) {
+            true => State::Cannot,
+            false if unmet.is_empty() => State::Done,
+            false => State::Partly,
+        };
+        let why = unmet.into_iter().map(|unmet| unmet.what).collect();
+        ScenarioOutcome { name, state, why, tuned: None }
+    }
+
+    /// Measures a scenario, if it can be; `None` if that was interrupted.
+    fn measure(
+        &mut self,
+        mut scenario: ScenarioOutcome,
+        tuned: Option<&Tuned>,
+    ) -> anyhow::Result<Option<CampaignScenario>> {
+        if scenario.state == State::Cannot {
+            return Ok(Some(CampaignScenario { scenario, measurement: None }));
+        }
+        let parts = Part::all(&self.arguments.tests, false);
+        let settings = self.arguments.how.settings();
+        let bar = Bar::new(estimate(&parts, &settings), scenario.name.id.clone());
+        let directory = self.arguments.out.join(&scenario.name.id);
+        let mut output = Output::begin(&directory, Kind::Measurement, &mut self.reaper)?;
+        let mut done =
+            Benchmarks::begin(&settings, output.reaper(), self.interrupted, &bar)?.run(&parts)?;
+        bar.finish();
+        if done.interrupted {
+            return Ok(None);
+        }
+        if let Some(changed) = tuned.and_then(Tuned::changed) {
+            scenario.state = State::Partly;
+            scenario.why.push(changed);
+        }
+        let measurement = Measurement { scenario: Some(scenario.clone()), ..done.document };
+        done.document = measurement.clone();
+        write(&output, &done)?;
+        output.finish()?;
+        Ok(Some(CampaignScenario { scenario, measurement: Some(measurement) }))
+    }
+}
+
+fn is_set(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Relaxed)
 }
 
 /// What was measured of a scenario before, if it was.
@@ -122,46 +280,4 @@ fn not_reached(name: ScenarioName) -> CampaignScenario {
         scenario: ScenarioOutcome { name, state: State::Cannot, why, tuned: None },
         measurement: None,
     }
-}
-
-/// Whether the machine is set up for a scenario.
-fn evaluate(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> ScenarioOutcome {
-    let ptp = ask_ptp4l(Path::new(PTP4L.0), PTP4L.1).ok();
-    let said = arguments.sync.map(Into::into);
-    let output = arguments.how.gpio.is_some();
-    let unmet = unmet(&Machine::this(), ptp, said, output, kinds);
-    let state = match unmet.iter().any(|unmet| unmet.blocks) {
-        true => State::Cannot,
-        false if unmet.is_empty() => State::Done,
-        false => State::Partly,
-    };
-    let why = unmet.into_iter().map(|unmet| unmet.what).collect();
-    ScenarioOutcome { name, state, why, tuned: None }
-}
-
-/// Measures a scenario, if it can be; `None` if that was interrupted.
-fn measure(
-    scenario: ScenarioOutcome,
-    directory: &Path,
-    arguments: &CampaignArguments,
-    reaper: &mut Reaper,
-    interrupted: &AtomicBool,
-) -> anyhow::Result<Option<CampaignScenario>> {
-    if scenario.state == State::Cannot {
-        return Ok(Some(CampaignScenario { scenario, measurement: None }));
-    }
-    let parts = Part::all(&arguments.tests, false);
-    let settings = arguments.how.settings();
-    let bar = Bar::new(estimate(&parts, &settings), scenario.name.id.clone());
-    let mut output = Output::begin(directory, Kind::Measurement, reaper)?;
-    let mut done = Benchmarks::begin(&settings, output.reaper(), interrupted, &bar)?.run(&parts)?;
-    bar.finish();
-    if done.interrupted {
-        return Ok(None);
-    }
-    let measurement = Measurement { scenario: Some(scenario.clone()), ..done.document };
-    done.document = measurement.clone();
-    write(&output, &done)?;
-    output.finish()?;
-    Ok(Some(CampaignScenario { scenario, measurement: Some(measurement) }))
 }

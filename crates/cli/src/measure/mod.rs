@@ -7,6 +7,7 @@ mod campaign;
 mod collect;
 mod node;
 mod place;
+mod setup;
 mod wcet;
 
 pub(crate) use arguments::MeasureVerb;

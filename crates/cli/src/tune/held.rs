@@ -4,8 +4,8 @@
 use super::{GROUPS, edge, start_guard, tell};
 use anyhow::{Context, bail};
 use onbeat_machine::tune::{
-    self as machine, Edge, Event, Identity, Interrupt, Journal, Plan, Profile, Requirement,
-    WishError,
+    self as machine, Edge, Ending, Event, Identity, Interrupt, Journal, Plan, Profile, Record,
+    Requirement, State, WishError,
 };
 use onbeat_model::time::Span;
 use std::ffi::OsString;
@@ -125,6 +125,27 @@ impl Tuned {
         let machine = self.edge.machine();
         let there = GROUPS.iter().find(|group| machine.is_this() && machine.has(group));
         there.map(PathBuf::from)
+    }
+
+    /// What of it is not in force any more, for a person.
+    pub(crate) fn changed(&self) -> Option<String> {
+        let of_this = |record: &Record| match record {
+            Record::Tune { started_ns, .. } => *started_ns == self.started_ns,
+            _ => false,
+        };
+        let all = machine::read(self.edge.machine()).ok()?;
+        let at = all.iter().rposition(|record| matches!(record, Record::Tune { .. }));
+        let is_gone = at.is_none_or(|at| !of_this(&all[at]))
+            || all
+                .iter()
+                .any(|record| matches!(record, Record::Undone { how, .. } if *how != Ending::Gone));
+        if is_gone {
+            return Some("what was set was taken back meanwhile".to_owned());
+        }
+        let status = machine::verify(&self.edge, &all).ok()?;
+        let other = status.iter().filter(|one| one.state == State::Drifted);
+        let names: Vec<_> = other.map(|one| one.change.what.clone()).collect();
+        (!names.is_empty()).then(|| listed("changed meanwhile", &names))
     }
 
     /// Takes it back. What the user should know, if anything.

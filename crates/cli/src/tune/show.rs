@@ -177,7 +177,7 @@ pub(super) fn guarded(records: &[Record]) -> Option<i64> {
 }
 
 /// Whether a tune waits to be confirmed.
-pub(super) fn waits(records: &[Record]) -> bool {
+pub(crate) fn waits(records: &[Record]) -> bool {
     guarded(records).is_some()
 }
 

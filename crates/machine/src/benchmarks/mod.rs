@@ -19,7 +19,7 @@ pub use hold::{CpuLatencyHeld, lock_memory};
 pub use isolated::{Entered, Isolated};
 pub use node::{NodeClock, NodeSample, NodeTask, decode, encode, first_instant, wake_node};
 pub use overhead::{clock_overhead, cross_overhead};
-pub use scenario::{Isolation, Mode, Role, Unmet, unmet};
+pub use scenario::{Isolation, Mode, Role, Unmet, clock_unmet, unmet};
 pub use tools::{CyclicTest, Load, cyclictest, missing_tool, stress_ng};
 pub use wake::{Wakes, wake, wake_on_all};
 

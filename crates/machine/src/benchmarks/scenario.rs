@@ -50,16 +50,21 @@ impl Unmet {
 
 /// What a scenario lacks on this machine as it stands: `ptp` is what ptp4l says, if it answers;
 /// `said` who gives the time, which a node that follows cannot see; `output` whether test 4 has an
-/// output, whose edges another node's are compared with.
+/// output, whose edges another node's are compared with; `refused` why the isolation could not be
+/// made, if that was tried.
 pub fn unmet(
     machine: &Machine,
     ptp: Option<PtpStatus>,
     said: Option<Mode>,
     output: bool,
+    refused: Option<&str>,
     (isolation, mode, role): (Isolation, Mode, Role),
 ) -> Vec<Unmet> {
     let mut unmet = Vec::new();
-    unmet.extend(isolation_unmet(machine, isolation));
+    unmet.extend(match refused {
+        Some(why) => Some(Unmet::new(true, why)),
+        None => isolation_unmet(machine, isolation),
+    });
     unmet.extend(clock_unmet(machine, ptp, said, mode, role));
     if !output {
         let what = "no output (--gpio): test 4 is two processes on this machine, not two nodes";
@@ -93,6 +98,8 @@ fn isolation_unmet(machine: &Machine, isolation: Isolation) -> Option<Unmet> {
             blocks("no processor set isolates any processor: onbeat tune makes one".into())
         }
         Isolation::None => None,
+        // What is below a root has no processors of this machine.
+        Isolation::Tuned | Isolation::Cpuset if !machine.is_this() => None,
         // Whether this process may run there is not known before it tries; it is back at once.
         Isolation::Tuned | Isolation::Cpuset => found.enter(machine).err().and_then(|error| {
             let cpus = found.cpus();
@@ -101,7 +108,8 @@ fn isolation_unmet(machine: &Machine, isolation: Isolation) -> Option<Unmet> {
     }
 }
 
-fn clock_unmet(
+/// What a scenario lacks of its clock and of this machine's part in it, as in [`unmet`].
+pub fn clock_unmet(
     machine: &Machine,
     ptp: Option<PtpStatus>,
     said: Option<Mode>,
@@ -242,8 +250,10 @@ mod tests {
         let faulty = ptp(PortState::Faulty);
         assert_eq!(blocks(faulty, Some(Mode::Sms), Mode::Sms, Role::Slave), Some(true));
         let kinds = (Isolation::None, Mode::Sms, Role::Slave);
-        let all = unmet(&fake.machine, None, None, false, kinds);
+        let all = unmet(&fake.machine, None, None, false, None, kinds);
         assert!(all.iter().all(|unmet| !unmet.blocks) && all.len() == 2, "{all:?}");
-        assert_eq!(unmet(&fake.machine, slave, Some(Mode::Sms), true, kinds), []);
+        assert_eq!(unmet(&fake.machine, slave, Some(Mode::Sms), true, None, kinds), []);
+        let refused = unmet(&fake.machine, slave, Some(Mode::Sms), true, Some("no"), kinds);
+        assert_eq!(refused, [Unmet::new(true, "no")]);
     }
 }
