@@ -22,6 +22,7 @@ pub(super) const MAX_MESSAGE: usize = 1_500;
 /// Message type and version 2, without the profile's upper half octet.
 const TYPE_MANAGEMENT: u8 = 0x0d;
 const ACTION_GET: u8 = 0;
+const ACTION_SET: u8 = 1;
 const ACTION_RESPONSE: u8 = 2;
 const TLV_MANAGEMENT: u16 = 1;
 /// userDescription (15.5.3.1.2) of a clock that is to be the network's grandmaster. A clock that
@@ -131,6 +132,17 @@ pub(super) fn get(question: u16, domain: u8, profile: u8, sequence: u16) -> [u8;
     message[48..50].copy_from_slice(&TLV_MANAGEMENT.to_be_bytes());
     message[50..52].copy_from_slice(&2_u16.to_be_bytes());
     message[52..54].copy_from_slice(&question.to_be_bytes());
+    message
+}
+
+/// A request that sets something.
+pub(super) fn set(id: u16, data: &[u8], domain: u8, profile: u8, sequence: u16) -> Vec<u8> {
+    let mut message = get(id, domain, profile, sequence).to_vec();
+    message[46] = ACTION_SET;
+    message[50..52].copy_from_slice(&(2 + data.len() as u16).to_be_bytes());
+    message.extend(data);
+    let length = message.len() as u16;
+    message[2..4].copy_from_slice(&length.to_be_bytes());
     message
 }
 

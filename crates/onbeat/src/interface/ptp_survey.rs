@@ -27,6 +27,8 @@ const ANNOUNCE: usize = 0xb;
 const PDELAY_RESPONSE: usize = 0x3;
 /// delayMechanism: peer to peer (8.2.5.4.4).
 const PEER_TO_PEER: u8 = 2;
+/// clockClass of a clock that never leads (table 5).
+const SLAVE_ONLY_CLASS: u8 = 255;
 /// The domains that 802.1AS and IEEE 1588 leave to users.
 const DOMAINS: std::ops::Range<u8> = 0..128;
 
@@ -75,6 +77,11 @@ pub struct PtpSurvey {
     pub domain: u8,
     /// Its clock.
     pub identity: ClockIdentity,
+    /// Whether it may be grandmaster: not `slaveOnly`, and its clock's class is none that never
+    /// leads (clause 7.6.2.4).
+    pub may_lead: bool,
+    /// priority1 of the network's grandmaster: the lowest leads.
+    pub grandmaster_priority1: u8,
     /// How far that is ahead of its master's, as last measured.
     pub offset: Span,
     /// The delay to the master; with peer-to-peer measurement see the ports.
@@ -117,13 +124,20 @@ impl PtpSurvey {
     fn read(&mut self, id: u16, data: &[u8]) -> Option<()> {
         match id {
             USER_DESCRIPTION => self.appointed = is_appointed(data),
-            DEFAULT_DATA_SET => self.identity = ClockIdentity(octets(data, 10)?),
+            DEFAULT_DATA_SET => {
+                self.identity = ClockIdentity(octets(data, 10)?);
+                let ([flags], [class]) = (octets(data, 0)?, octets(data, 5)?);
+                self.may_lead = flags & 1 << 1 == 0 && class != SLAVE_ONLY_CLASS;
+            }
             CURRENT_DATA_SET => {
                 self.steps_removed = u16::from_be_bytes(octets(data, 0)?);
                 self.offset = interval(octets(data, 2)?);
                 self.path_delay = interval(octets(data, 10)?);
             }
-            PARENT_DATA_SET => self.grandmaster = ClockIdentity(octets(data, 24)?),
+            PARENT_DATA_SET => {
+                self.grandmaster = ClockIdentity(octets(data, 24)?);
+                [self.grandmaster_priority1] = octets(data, 18)?;
+            }
             TIME_PROPERTIES => {
                 self.utc_offset = i16::from_be_bytes(octets(data, 0)?);
                 let [flags] = octets(data, 2)?;
@@ -247,10 +261,10 @@ fn read_capability(survey: &mut PtpSurvey, source: u16, data: &[u8]) -> Option<(
 }
 
 /// The port that an answer comes from, and what it says unless it is an error.
-type Answered = (u16, Option<(u16, Vec<u8>)>);
+pub(super) type Answered = (u16, Option<(u16, Vec<u8>)>);
 
 /// Waits for an answer to the request of this number; `None` if there is none in time.
-fn answer(socket: &UnixDatagram, number: u16) -> io::Result<Option<Answered>> {
+pub(super) fn answer(socket: &UnixDatagram, number: u16) -> io::Result<Option<Answered>> {
     let mut message = [0; MAX_MESSAGE];
     for _ in 0..MAX_PORTS {
         let length = match socket.recv(&mut message) {
@@ -301,6 +315,15 @@ mod tests {
         default[10..18].copy_from_slice(&[1, 2, 3, 0xff, 0xfe, 4, 5, 6]);
         survey.read(DEFAULT_DATA_SET, &default).expect("well-formed");
         assert_eq!(survey.identity.to_string(), "010203.fffe.040506");
+        for (flags, class, may_lead) in [(1, 248, true), (3, 248, false), (1, 255, false)] {
+            (default[0], default[5]) = (flags, class);
+            survey.read(DEFAULT_DATA_SET, &default).expect("well-formed");
+            assert_eq!(survey.may_lead, may_lead, "{flags} {class}");
+        }
+        let mut parent = [0; 32];
+        parent[18] = 246;
+        survey.read(PARENT_DATA_SET, &parent).expect("well-formed");
+        assert_eq!(survey.grandmaster_priority1, 246);
         let current = [&[0, 2][..], &(-5_i64 << 16).to_be_bytes(), &(7_i64 << 16).to_be_bytes()];
         survey.read(CURRENT_DATA_SET, &current.concat()).expect("well-formed");
         assert_eq!((survey.steps_removed, survey.offset.as_ns()), (2, -5));
