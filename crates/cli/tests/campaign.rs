@@ -3,6 +3,7 @@
 
 use crate::common::executable;
 use crate::common::machine::{JOURNAL, Machine};
+use crate::common::ptp4l::Ptp4l;
 use onbeat::clock::pause;
 use onbeat_measure::measurement::{Campaign, State};
 use onbeat_model::time::Span;
@@ -499,6 +500,56 @@ fn what_is_changed_or_taken_back_during_a_measurement_is_said_in_its_result() {
         fake.machine.write(irq, "0-3\n");
         fake.is_as_before(words);
     }
+}
+
+#[test]
+fn a_clock_leads_and_follows_for_scenarios_and_has_its_priority_back_after_each() {
+    let line = |campaign: &Campaign, id: &str| {
+        let one = campaign.scenarios.iter().find(|of| of.scenario.name.id == id);
+        one.and_then(|of| of.scenario.tuned.clone()).unwrap_or_default()
+    };
+    // It follows the other node.
+    let fake = Fake::new();
+    let ptp4l = Ptp4l::start(fake.machine.0.path(), 248, 246, false);
+    let found = fake.whole(&["--sync", "mbs"]);
+    assert_eq!(ptp4l.all(), [248, 245, 248, 245, 248]);
+    for kind in ["RT", "CPUSET"] {
+        let of = |end: &str| line(&found, &format!("{kind}-{end}"));
+        assert!(
+            of("MBS-MASTER").ends_with("; ptp4l leads by priority1 245"),
+            "{}",
+            of("MBS-MASTER")
+        );
+        assert!(!of("MBS-SLAVE").is_empty() && !of("MBS-SLAVE").contains("ptp4l"));
+        let why = why(&found, &format!("{kind}-MBS-SLAVE"));
+        assert!(!why.contains("meanwhile"), "roles come and go: {why}");
+        assert_eq!(of("SMS-SLAVE"), "", "the bridge is no grandmaster");
+    }
+    assert!(why(&found, "RT-SMS-SLAVE").contains("as --sync says"));
+    fake.is_as_before("its roles are as before");
+    // Killed while it leads.
+    let id = "CPUSET-MBS-MASTER";
+    std::fs::remove_dir_all(fake.out.path().join(id)).expect("removed");
+    let leads = || is_under_way(fake.out.path(), id);
+    assert!(fake.killed(&["--sync", "mbs"], "10000000", &leads));
+    fake.settles(id);
+    assert_eq!(ptp4l.all().last(), Some(&248), "{:?}", ptp4l.all());
+    drop(ptp4l);
+    // It leads, and the node follows it.
+    let fake = Fake::new();
+    let ptp4l = Ptp4l::start(fake.machine.0.path(), 100, 246, false);
+    let found = fake.whole(&["--sync", "mbs"]);
+    assert_eq!(ptp4l.all(), [100, 255, 100, 255, 100]);
+    assert!(line(&found, "RT-MBS-SLAVE").ends_with("; ptp4l follows by priority1 255"));
+    assert!(!line(&found, "RT-MBS-MASTER").is_empty());
+    assert_eq!(line(&found, "RT-SMS-SLAVE"), "");
+    drop(ptp4l);
+    // It may not lead at all.
+    let fake = Fake::new();
+    let ptp4l = Ptp4l::start(fake.machine.0.path(), 248, 246, true);
+    let why = why(&fake.whole(&["--sync", "mbs"]), "CPUSET-MBS-MASTER");
+    assert!(why.contains("ptp4l may not lead: it has slaveOnly 1 or gmCapable 0"), "{why}");
+    assert_eq!(ptp4l.all(), [248]);
 }
 
 #[test]

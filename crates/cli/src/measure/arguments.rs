@@ -187,7 +187,7 @@ pub(crate) struct CampaignArguments {
     /// Tests to run; 3 and 4 also under load
     #[arg(long, value_delimiter = ',', default_values = ["clock", "cross", "latency", "sync"])]
     pub(crate) tests: Vec<Test>,
-    /// Current grandmaster, if this machine is a slave: the bridge or the other node
+    /// Grandmaster while this machine is a slave: the bridge or the other node
     #[arg(long, value_name = "sms|mbs")]
     pub(crate) sync: Option<Sync>,
     /// Sets the machine up for each scenario by a profile of `onbeat tune`, and undoes it after it

@@ -4,13 +4,12 @@ use super::arguments::CampaignArguments;
 use super::bar::Bar;
 use super::benchmarks::{Benchmarks, Part, estimate};
 use super::setup::{Ready, Setup};
-use super::{reaper, write};
+use super::{reaper, role, write};
 use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
 use crate::tune::Tuned;
 use crate::{input, run, terminal};
 use anyhow::{Context, bail};
-use onbeat::interface::{PtpStatus, ask_ptp4l};
 use onbeat_machine::benchmarks::{Isolation, Mode, Role, clock_unmet, unmet};
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, ScenarioName, ScenarioOutcome, State, read,
@@ -22,8 +21,6 @@ use onbeat_run::process::Reaper;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where ptp4l answers, and the domain of gPTP.
-const PTP4L: (&str, u8) = ("/var/run/ptp4l", 0);
 /// The campaign as JSON and as a page.
 const CAMPAIGN: &str = "campaign.json";
 const CAMPAIGN_PAGE: &str = "campaign.html";
@@ -187,10 +184,25 @@ impl Running<'_> {
             if is_set(self.interrupted) {
                 break;
             }
-            let scenario = self.evaluate(name(id, *kinds), *kinds, refused);
-            let line = line.filter(|_| scenario.state != State::Cannot).map(str::to_owned);
-            let scenario = ScenarioOutcome { tuned: line, ..scenario };
+            let tuned = tuned.filter(|_| refused.is_none());
+            let other = tuned.zip(self.other_role(*kinds));
+            let taken = other
+                .map(|(tuned, role)| role::take(&self.machine(), tuned, role, self.interrupted));
+            if is_set(self.interrupted) {
+                break; // also while clocks selected another grandmaster
+            }
+            let mut scenario = self.evaluate(name(id, *kinds), *kinds, refused);
+            let mut line = line.map(str::to_owned);
+            match &taken {
+                Some(Ok(what)) => line = line.map(|line| format!("{line}; {what}")),
+                Some(Err(why)) => scenario.why.push(why.clone()),
+                None => {}
+            }
+            scenario.tuned = line.filter(|_| scenario.state != State::Cannot);
             self.found[*at] = self.measure(scenario, tuned)?;
+            if let (Some((tuned, role)), Some(Ok(_))) = (other, taken) {
+                role::give_back(&self.machine(), tuned, role, self.interrupted);
+            }
         }
         Ok(())
     }
@@ -199,22 +211,29 @@ impl Running<'_> {
         self.setup.as_ref().map_or_else(Machine::this, |setup| setup.machine().clone())
     }
 
-    fn ptp(&self) -> Option<PtpStatus> {
-        ask_ptp4l(&self.machine().path(PTP4L.0), PTP4L.1).ok()
+    /// Whether a scenario can be measured with this machine's clock, or with what it can be had do.
+    fn clock_fits(&self, kinds: Kinds) -> bool {
+        let (machine, said) = (self.machine(), self.arguments.sync.map(Into::into));
+        let unmet = clock_unmet(&machine, role::status(&machine), said, kinds.1, kinds.2);
+        let is_had = |role| role::priority(&machine, role).is_ok();
+        unmet.is_none_or(|unmet| !unmet.blocks)
+            || self.setup.is_some() && self.other_role(kinds).is_some_and(is_had)
     }
 
-    /// Whether the clock keeps a scenario from being measured.
-    fn clock_fits(&self, (_, mode, role): Kinds) -> bool {
-        let said = self.arguments.sync.map(Into::into);
-        let unmet = clock_unmet(&self.machine(), self.ptp(), said, mode, role);
-        unmet.is_none_or(|unmet| !unmet.blocks)
+    /// What this machine's clock is to do for a scenario and does not.
+    fn other_role(&self, (_, mode, role): Kinds) -> Option<Role> {
+        let is = role::present(&self.machine())?;
+        // Who leads when this machine does not is only said.
+        let is_known = role == Role::Master || self.arguments.sync.map(Mode::from) == Some(mode);
+        (is != role && is_known).then_some(role)
     }
 
     /// Whether the machine is set up for a scenario.
     fn evaluate(&self, name: ScenarioName, kinds: Kinds, refused: Option<&str>) -> ScenarioOutcome {
         let said = self.arguments.sync.map(Into::into);
         let output = self.arguments.how.gpio.is_some();
-        let unmet = unmet(&self.machine(), self.ptp(), said, output, refused, kinds);
+        let machine = self.machine();
+        let unmet = unmet(&machine, role::status(&machine), said, output, refused, kinds);
         let state = match unmet.iter().any(|unmet| unmet.blocks) {
             true => State::Cannot,
             false if unmet.is_empty() => State::Done,

@@ -7,6 +7,7 @@ mod campaign;
 mod collect;
 mod node;
 mod place;
+mod role;
 mod setup;
 mod wcet;
 

@@ -163,7 +163,7 @@ impl<'a> Setup<'a> {
         let cores = cores.unwrap_or_default();
         let requirement = Requirement { profile, cores, ..Requirement::default() };
         let set = Prepared::new(&self.root, requirement, WishError::to_string)
-            .and_then(|prepared| prepared.apply(most));
+            .and_then(|prepared| prepared.apply(most, true));
         Ok(match set {
             Ok((tuned, line)) => Ready::Set(tuned, line),
             Err(error) => Ready::Cannot(format!("{error:#}")),

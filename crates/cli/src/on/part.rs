@@ -246,7 +246,7 @@ impl Member {
 
     /// Sets a profile. What was set, for a person.
     fn tune(&self, order: &TuneOrder) -> anyhow::Result<(Option<Tuned>, String)> {
-        self.prepared(order)?.apply(Span::from_ns(order.most_ns))
+        self.prepared(order)?.apply(Span::from_ns(order.most_ns), false)
     }
 
     /// Where a program is that was compiled.

@@ -4,8 +4,8 @@
 use super::{GROUPS, edge, start_guard, tell};
 use anyhow::{Context, bail};
 use onbeat_machine::tune::{
-    self as machine, Edge, Ending, Event, Identity, Interrupt, Journal, Plan, Profile, Record,
-    Requirement, State, WishError,
+    self as machine, Change, Edge, Ending, Event, Identity, Interrupt, Journal, Plan, Profile,
+    Record, Requirement, State, Target, TuneError, WishError,
 };
 use onbeat_model::time::Span;
 use std::ffi::OsString;
@@ -63,18 +63,19 @@ impl Prepared {
         Ok(Self { edge, itself, requirement, plan })
     }
 
-    /// Sets all of it, for so long at most, and says what was set.
+    /// Sets all of it, for so long at most, and says what was set. `always`: it is held also where
+    /// all is so already, for what is added.
     ///
     /// # Errors
     /// A setting cannot be made, which is named. Then all is as it was.
-    pub(crate) fn apply(self, most: Span) -> anyhow::Result<(Option<Tuned>, String)> {
+    pub(crate) fn apply(self, most: Span, always: bool) -> anyhow::Result<(Option<Tuned>, String)> {
         let Self { edge, itself, requirement, plan } = self;
         let name = requirement.profile.as_str();
         let of = || format!("tune profile {name}");
         let mut made = Vec::new();
         let mut refused = Vec::new();
         let mut tuned = None;
-        if !plan.changes.is_empty() {
+        if always || !plan.changes.is_empty() {
             let never = &mut Interrupt::never();
             let mut journal = Journal::open(edge.machine()).with_context(of)?;
             let started_ns = journal.begin(&edge, name, Some(most), never).with_context(of)?;
@@ -127,7 +128,17 @@ impl Tuned {
         there.map(PathBuf::from)
     }
 
-    /// What of it is not in force any more, for a person.
+    /// Sets one thing more.
+    pub(crate) fn add(&self, change: &Change) -> Result<(), TuneError> {
+        machine::add(&self.edge, change)
+    }
+
+    /// Takes one thing back that was added.
+    pub(crate) fn remove(&self, target: &Target) -> Result<(), TuneError> {
+        machine::remove(&self.edge, target, &mut tell)
+    }
+
+    /// What of it is not in force any more, for a person; what was added comes and goes.
     pub(crate) fn changed(&self) -> Option<String> {
         let of_this = |record: &Record| match record {
             Record::Tune { started_ns, .. } => *started_ns == self.started_ns,
@@ -135,10 +146,20 @@ impl Tuned {
         };
         let all = machine::read(self.edge.machine()).ok()?;
         let at = all.iter().rposition(|record| matches!(record, Record::Tune { .. }));
-        let is_gone = at.is_none_or(|at| !of_this(&all[at]))
-            || all
-                .iter()
-                .any(|record| matches!(record, Record::Undone { how, .. } if *how != Ending::Gone));
+        let is_added = |number: u32| {
+            let added = |record: &Record| match record {
+                Record::Begin { change, target, .. } => {
+                    *change == number && *target == Target::Priority1
+                }
+                _ => false,
+            };
+            all.iter().any(added)
+        };
+        let is_back = |record: &Record| match record {
+            Record::Undone { how, change } => *how != Ending::Gone && !is_added(*change),
+            _ => false,
+        };
+        let is_gone = at.is_none_or(|at| !of_this(&all[at])) || all.iter().any(is_back);
         if is_gone {
             return Some("what was set was taken back meanwhile".to_owned());
         }

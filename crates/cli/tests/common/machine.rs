@@ -49,7 +49,7 @@ impl Machine {
                 let path = entry.path();
                 if path.is_dir() {
                     walk(root, &path, all);
-                } else if !path.starts_with(root.join("var/lib/onbeat")) {
+                } else if path.is_file() && !path.starts_with(root.join("var/lib/onbeat")) {
                     let name = path.strip_prefix(root).expect("below").display().to_string();
                     all.insert(name, std::fs::read_to_string(&path).expect("text"));
                 }

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub)]
 
 pub mod machine;
+pub mod ptp4l;
 
 use onbeat_model::system::System;
 use onbeat_run::netns::{KernelNetwork, NetnsError};

@@ -86,7 +86,7 @@ impl Target {
                     _ => false,
                 }
             }
-            Self::Latency => true,
+            Self::Latency | Self::Priority1 => true,
             Self::Qdiscs { interface, made } => is_interface(interface) && made.is_sound(),
             Self::Vlan { interface, vlan } => is_interface(interface) && vlan.is_sound(),
         }
@@ -106,6 +106,7 @@ impl Target {
             Self::Group { .. } => text.lines().all(is_group_setting),
             Self::Coalescing { .. } => text.parse::<Coalescing>().is_ok(),
             Self::Threads { .. } => text.len() <= VALUE_MAX && text.split(',').all(is_scheduling),
+            Self::Priority1 => text.parse::<u8>().is_ok_and(|value| value.to_string() == *text),
             Self::Latency => text.parse::<i32>().is_ok_and(|microseconds| microseconds >= 0),
             Self::Qdiscs { .. } => text.len() <= VALUE_MAX && text.split(',').all(is_discipline),
         }
@@ -309,7 +310,22 @@ mod tests {
         bad(Target::Group { path: "/sys/fs/cgroup/onbeat".to_owned() }, "../../x=1");
         bad(Target::Group { path: "/sys/fs/cgroup/onbeat".to_owned() }, "cgroup.procs=1");
         bad(Target::Latency, "-1");
+        for value in ["256", "-1", "07", ""] {
+            bad(Target::Priority1, value);
+        }
         bad(Target::Threads { prefix: "irq/1-".to_owned() }, "deadline:1");
+    }
+
+    #[test]
+    fn what_continues_after_a_reboot_can_be_removed_and_not_written() {
+        let changes = resume::resume(&["/usr/bin/onbeat".to_owned()], "/".as_ref()).unwrap();
+        for change in changes {
+            let (target, text) = (change.target, change.new);
+            assert_eq!(target.admit(&None, &text), Ok(()));
+            assert!(target.admit(&text, &None).is_err() && target.admit(&text, &text).is_err());
+            assert!(target.admit(&None, &some("[Service]\nExecStart=/bin/sh\n")).is_err());
+        }
+        assert_eq!(Target::Priority1.admit(&some("246"), &some("255")), Ok(()));
     }
 
     #[test]

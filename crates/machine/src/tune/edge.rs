@@ -2,8 +2,9 @@
 
 use super::kernel::{self, Kernel};
 use super::resume;
-use super::target::{Bound, Target, Value};
+use super::target::{Bound, PTP4L, Target, Value};
 use super::threads;
+use onbeat::interface::{ptp4l_priority1, set_ptp4l_priority1};
 use onbeat_run::machine::Machine;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -70,6 +71,10 @@ impl Edge {
                 Ok((!all.is_empty()).then(|| all.join(",")))
             }
             Target::Latency => self.kernel.held(),
+            Target::Priority1 => {
+                let value = ptp4l_priority1(&self.machine.path(PTP4L.0), PTP4L.1)?;
+                Ok(value.map(|value| value.to_string()))
+            }
             Target::Qdiscs { interface, .. } => gone(self.kernel.qdiscs(interface)),
             Target::Vlan { interface, vlan } => self.kernel.vlan(&vlan.name(interface)),
         }
@@ -107,6 +112,10 @@ impl Edge {
             Target::Coalescing { interface } => self.kernel.set_coalescing(interface, given()?),
             Target::Threads { prefix } => self.schedule(prefix, value),
             Target::Latency => self.kernel.set_held(value),
+            Target::Priority1 => {
+                let value = given()?.parse().map_err(io::Error::other)?;
+                set_ptp4l_priority1(&self.machine.path(PTP4L.0), PTP4L.1, value)
+            }
             Target::Qdiscs { interface, made } => {
                 self.kernel.set_qdiscs(interface, value.is_some().then_some(made))
             }

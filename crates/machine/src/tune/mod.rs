@@ -39,11 +39,12 @@ pub use onbeat_configuration::{Disciplines, Gates, Numbering, Queue, Shaper, Tra
 pub use plan::{Change, Plan, Profile, Requirement, WishError, plan};
 pub use resume::resume;
 pub use run::{
-    Applied, Event, Interrupt, State, Status, TuneError, apply, end, guard, undo, verify,
+    Applied, Event, Interrupt, State, Status, TuneError, add, apply, end, guard, remove, undo,
+    verify,
 };
 pub use session::sessions;
 pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapshot};
-pub use target::{Bound, Form, Target, Value};
+pub use target::{Bound, Form, PTP4L, Target, Value};
 pub use watch::watch_once;
 
 #[cfg(test)]

@@ -269,9 +269,25 @@ pub fn undo(
     interrupt: &mut Interrupt,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<usize, TuneError> {
+    let failed = undo_those(edge, &mut journal, &|_| true, interrupt, tell)?;
+    if failed == 0 {
+        interrupt.step()?;
+        journal.close()?;
+    }
+    Ok(failed)
+}
+
+/// Takes back those of the outstanding changes, the last one first.
+fn undo_those(
+    edge: &Edge,
+    journal: &mut Journal,
+    which: &dyn Fn(&Target) -> bool,
+    interrupt: &mut Interrupt,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<usize, TuneError> {
     let boot = boot(edge.machine())?;
     let (mut failed, mut written) = (0, Ok(()));
-    for one in journal.outstanding().iter().rev() {
+    for one in journal.outstanding().iter().rev().filter(|one| which(&one.target)) {
         let how = match one.boot != boot && !one.target.survives_reboot() {
             true => Ok(Ending::Gone),
             false => take_back(edge, one, interrupt)?,
@@ -295,11 +311,38 @@ pub fn undo(
     if let Err(error @ JournalError::Interrupted) = written {
         return Err(error.into());
     }
-    if failed == 0 {
-        interrupt.step()?;
-        journal.close()?;
-    }
     Ok(failed)
+}
+
+/// One change more, in a tune that is in force.
+///
+/// # Errors
+///
+/// It cannot be made, or the journal cannot be written: what it would change is as before.
+pub fn add(edge: &Edge, change: &Change) -> Result<(), TuneError> {
+    let mut journal = Journal::open(edge.machine())?;
+    match make(edge, &mut journal, change, &mut Interrupt::never())? {
+        Outcome::Made | Outcome::Kept => Ok(()),
+        Outcome::Refused(why) => {
+            let (what, place) = (change.what.clone(), change.target.place());
+            Err(TuneError::Change { what, place, why, undone: true })
+        }
+    }
+}
+
+/// Takes one target back; the others stay as they are.
+///
+/// # Errors
+///
+/// The journal cannot be opened.
+pub fn remove(
+    edge: &Edge,
+    target: &Target,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<(), TuneError> {
+    let mut journal = Journal::open(edge.machine())?;
+    undo_those(edge, &mut journal, &|one| one == target, &mut Interrupt::never(), tell)?;
+    Ok(())
 }
 
 /// Takes one change back, or says why that is not possible.

@@ -4,6 +4,9 @@ use onbeat_configuration::{Disciplines, Vlan};
 use onbeat_run::machine::CpuList;
 use serde::{Deserialize, Serialize};
 
+/// Where ptp4l answers, and the domain of gPTP.
+pub const PTP4L: (&str, u8) = ("/var/run/ptp4l", 0);
+
 /// A target's value as text; none: it is not there, or as the kernel has it by itself.
 pub type Value = Option<String>;
 
@@ -85,6 +88,8 @@ pub enum Target {
     /// The latency in microseconds to which a process of ours holds the processors' idle states;
     /// none: there is no such process.
     Latency,
+    /// priority1 of the ptp4l that answers at [`PTP4L`]; none: there is none.
+    Priority1,
     /// The queueing disciplines of an interface: `mqprio 8b0:, cbs 8b1:`; none: the kernel's own.
     Qdiscs {
         /// The interface.
@@ -118,6 +123,7 @@ impl Target {
             Self::Coalescing { interface } => format!("coalescing of {interface}"),
             Self::Threads { prefix } => format!("threads {prefix}*"),
             Self::Latency => "/dev/cpu_dma_latency".to_owned(),
+            Self::Priority1 => "priority1 of ptp4l".to_owned(),
             Self::Qdiscs { interface, .. } => format!("queueing disciplines of {interface}"),
             Self::Vlan { interface, vlan } => format!("interface {}", vlan.name(interface)),
         }
