@@ -471,8 +471,7 @@ fn what_came_before_a_listener_was_opened_is_not_lost() {
             let context = format!("{how:?} {at_ms}: {said} {of}");
             let told = said.lines().find(|line| line.contains("late: ")).expect("a line");
             assert!(told.ends_with(" 0 missing, status 1"), "{context}");
-            let sent = number(of, "sent");
-            assert!(sent > 400, "{context}");
+            assert!(number(of, "sent") > 0, "{context}");
             match is_emulated {
                 true => assert_eq!(number(&of["listeners"][0], "lost"), 0, "{context}"),
                 false if at_ms == "200" => {
@@ -481,7 +480,11 @@ fn what_came_before_a_listener_was_opened_is_not_lost() {
                 false => {}
             }
             if how == ENGINES[0] {
-                assert_eq!(of["verdict"], "kept", "{context}");
+                assert_eq!(
+                    (&of["verdict"], number(of, "sent")),
+                    (&"kept".into(), 500),
+                    "{context}"
+                );
             }
         }
     }
