@@ -764,7 +764,8 @@ enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
  * Waits until one of `count` listener endpoints has something to read, at most `timeout_ns`, or
  * for ever if that is negative; `index` gets the position of the first that has.
  * `ONBEAT_TIMED_OUT` when none had in time. At most 256 ends in a run in virtual time, else 1024.
- * What was there may turn out to be a frame that is not given to programs: read it with
+ * An end that has missed its deadline counts as well, once, though there is nothing to read. What
+ * was there may turn out to be a frame that is not given to programs: read it with
  * `onbeat_try_read`. Allocates nothing.
  */
 enum onbeat_status onbeat_select(struct onbeat_context *context,
