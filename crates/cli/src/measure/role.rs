@@ -70,7 +70,8 @@ pub(super) fn take(
 pub(super) fn give_back(machine: &Machine, tuned: &Tuned, role: Role, stop: &AtomicBool) {
     let other = if role == Role::Master { Role::Slave } else { Role::Master };
     match tuned.remove(&Target::Priority1) {
-        Ok(()) => _ = comes(machine, other, stop), // what the next scenario lacks is said of it
+        Ok(true) => _ = comes(machine, other, stop), // what the next scenario lacks is said of it
+        Ok(false) => {} // what failed was told, and the end tries again
         Err(error) => crate::terminal::say(format_args!("onbeat: {error}")), // the end tries again
     }
 }

@@ -54,8 +54,9 @@ fn measure(of: &Measured, tell: &Teller, over: &AtomicBool) {
     let usual = InterfaceSettings::default();
     let socket = of.ptp4l.as_ref().map_or(usual.ptp4l, PathBuf::from);
     let now = || Span::from_ns(StartAt::In(Span::ZERO).network_ns().saturating_sub(of.zero_ns));
-    // The last Sync that was measured: an offset that remains from before is no measurement.
-    let mut last = None;
+    // The last Sync that was measured: an offset that remains from before is no measurement. The
+    // first look only finds it.
+    let (mut last, mut is_first) = (None, true);
     let mut next = Span::ZERO;
     while !over.load(Ordering::Relaxed) {
         let at = now();
@@ -66,7 +67,8 @@ fn measure(of: &Measured, tell: &Teller, over: &AtomicBool) {
         let follows = |state| matches!(state, PortState::Slave | PortState::Uncalibrated);
         let status = status.filter(|status| follows(status.state));
         let ingress = status.and_then(|status| status.sync.ingress_ns);
-        let is_new = ingress.is_some() && ingress != last;
+        let is_new = ingress.is_some() && ingress != last && !is_first;
+        is_first = false;
         last = ingress.or(last);
         let ahead = hardware_apart(&of.interface).zip(tai_offset().ok());
         let ptp4l_ns = status.filter(|_| is_new).map(|status| status.offset.as_ns());

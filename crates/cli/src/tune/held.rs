@@ -133,8 +133,8 @@ impl Tuned {
         machine::add(&self.edge, change)
     }
 
-    /// Takes one thing back that was added.
-    pub(crate) fn remove(&self, target: &Target) -> Result<(), TuneError> {
+    /// Takes one thing back that was added, and says whether that was possible.
+    pub(crate) fn remove(&self, target: &Target) -> Result<bool, TuneError> {
         machine::remove(&self.edge, target, &mut tell)
     }
 

@@ -29,6 +29,9 @@ impl Layouts {
         constant: &mut dyn FnMut(Node<'_>) -> Option<i128>,
     ) {
         if node.kind() == "type_definition" {
+            if has_attributes(node, text) {
+                return;
+            }
             let kind = node.child_by_field_name("type");
             let name = node.child_by_field_name("declarator");
             let (Some(kind), Some(name)) = (kind, name) else { return };
@@ -133,8 +136,8 @@ impl Layouts {
 /// There are others that change its layout, or may do so.
 pub(super) fn is_packed(node: Node<'_>, body: Node<'_>, text: &str) -> Result<bool, String> {
     let before = text.get(node.start_byte()..body.start_byte()).unwrap_or("");
-    let behind = text.get(body.end_byte()..).unwrap_or("");
-    let behind = behind.split(';').next().unwrap_or("");
+    // What is behind a name is no attribute of the struct.
+    let behind = text.get(body.end_byte()..node.end_byte()).unwrap_or("");
     let attributes = [before, behind].map(|part| {
         // A field's name may have such words, too.
         let at = part.find("__attribute__").or_else(|| part.find("[["));
@@ -143,20 +146,31 @@ pub(super) fn is_packed(node: Node<'_>, body: Node<'_>, text: &str) -> Result<bo
     if attributes.iter().any(|part| part.contains("align")) || before.contains("_Alignas") {
         return Err("an alignment of its own is not read".to_owned());
     }
+    let name = node.child_by_field_name("name").map(|name| words(name, text));
+    let is_known = |word: &str| {
+        let known = ["", "__attribute__", "packed", "__packed__", "gnu"];
+        known.contains(&word) || Some(word) == name
+    };
+    let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let mut named = attributes.iter().flat_map(|part| part.split(is_between));
+    if let Some(odd) = named.find(|word| !is_known(word)) {
+        return Err(format!("attribute `{odd}` is not read"));
+    }
     let parent = node.parent().filter(|parent| parent.kind() == "declaration");
-    if let Some(declarator) = parent.and_then(|it| it.child_by_field_name("declarator")) {
+    let variable = parent.and_then(|it| it.child_by_field_name("declarator"));
+    let variable = variable.map(|it| words(it, text));
+    if let Some(name) = variable.filter(|name| *name != "__packed") {
         // A macro behind the body looks like a variable.
         return Err(format!(
-            "`{}` behind it may be an attribute: declare the struct without a variable",
-            words(declarator, text)
+            "`{name}` behind it may be an attribute: declare the struct without a variable"
         ));
     }
-    let short = [before, behind].iter().any(|part| part.contains("__packed"));
-    Ok(short || attributes.iter().any(|part| part.contains("packed")))
+    let is_short = before.contains("__packed") || variable.is_some();
+    Ok(is_short || attributes.iter().any(|part| part.contains("packed")))
 }
 
-/// Whether a field has attributes, or an alignment, of its own. Those of a struct in its place are
-/// that one's.
+/// Whether a field or a typedef has attributes, or an alignment, of its own. Those of a struct in
+/// its place are that one's.
 pub(super) fn has_attributes(field: Node<'_>, text: &str) -> bool {
     let nested = field.child_by_field_name("type").filter(|it| it.kind() == "struct_specifier");
     let (start, end) = (field.start_byte(), field.end_byte());

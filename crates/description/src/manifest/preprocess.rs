@@ -50,6 +50,8 @@ pub(super) fn preprocess(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic
     }
     // Only whole characters were replaced, so this changes nothing.
     let text = String::from_utf8_lossy(&octets).into_owned();
+    let operator = text.find("_Pragma").map(|at| 1 + text[..at].matches('\n').count());
+    let packing = packing.or(operator);
     Source { text, macros: state.macros, packing }
 }
 

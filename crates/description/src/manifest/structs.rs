@@ -188,8 +188,8 @@ impl Reader<'_> {
         let kind = node.child_by_field_name("type");
         let name = node.child_by_field_name("declarator");
         let (Some(kind), Some(name)) = (kind, name) else { return };
-        if node.has_error() {
-            return; // a macro that may be an attribute
+        if node.has_error() || has_attributes(node, self.text) {
+            return; // an attribute, or a macro that may be one
         }
         let laid = self.of_type(kind, 0).and_then(|laid| match name.kind() {
             "type_identifier" => Ok(laid),
@@ -409,6 +409,7 @@ mod tests {
         }
         assert_eq!(laid(text, "tight"), "5 c@0:1 i@1:4");
         assert_eq!(laid(text, "behind"), "5 c@0:1 i@1:4");
+        assert_eq!(laid("struct s { char c; int i; } __packed;", "s"), "5 c@0:1 i@1:4");
         assert_eq!(laid(text, "grid"), "20 cell@0:12 inner@12:8");
         let cell = &layout_of(text, "grid").expect("a layout").fields[0].holds;
         let FieldType::Array { element, length: 2 } = cell else { panic!("{cell:?}") };
@@ -477,6 +478,14 @@ mod tests {
             ("struct t { int a; };", "no struct `s`; it declares: struct t"),
             ("typedef int s;", "`s` is no struct"),
             ("typedef struct { char a; int b; } PACKED s;", "no struct `s`"),
+            ("typedef struct { char a; int b; } s __attribute__((packed));", "no struct `s`"),
+            ("typedef int t __attribute__((aligned(1)));\nstruct s { t a; };", "type `t`"),
+            ("typedef int t __attribute__((vector_size(16)));\nstruct s { t a; };", "type `t`"),
+            ("_Pragma(\"pack(1)\")\nstruct s { int a; };", "line 1: `#pragma pack`"),
+            (
+                "struct __attribute__((scalar_storage_order(\"big-endian\"))) s { int a; };",
+                "attribute `scalar_storage_order` is not read",
+            ),
         ] {
             let said = laid(text, "s");
             assert!(said.contains(why), "{text}: {said}");

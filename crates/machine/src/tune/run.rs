@@ -318,19 +318,26 @@ fn undo_those(
 ///
 /// # Errors
 ///
-/// It cannot be made, or the journal cannot be written: what it would change is as before.
+/// It cannot be made, or the journal cannot be written; the error says whether all is as before. An
+/// earlier change of the same is still to be taken back: that one knows the value from before.
 pub fn add(edge: &Edge, change: &Change) -> Result<(), TuneError> {
     let mut journal = Journal::open(edge.machine())?;
+    let is_left =
+        |journal: &Journal| journal.outstanding().iter().any(|one| one.target == change.target);
+    let refused = |why, undone| {
+        let (what, place) = (change.what.clone(), change.target.place());
+        Err(TuneError::Change { what, place, why, undone })
+    };
+    if is_left(&journal) {
+        return refused("what was set before is still to be taken back".to_owned(), false);
+    }
     match make(edge, &mut journal, change, &mut Interrupt::never())? {
         Outcome::Made | Outcome::Kept => Ok(()),
-        Outcome::Refused(why) => {
-            let (what, place) = (change.what.clone(), change.target.place());
-            Err(TuneError::Change { what, place, why, undone: true })
-        }
+        Outcome::Refused(why) => refused(why, !is_left(&journal)),
     }
 }
 
-/// Takes one target back; the others stay as they are.
+/// Takes one target back, and says whether that was possible; the others stay as they are.
 ///
 /// # Errors
 ///
@@ -339,10 +346,11 @@ pub fn remove(
     edge: &Edge,
     target: &Target,
     tell: &mut dyn FnMut(Event<'_>),
-) -> Result<(), TuneError> {
+) -> Result<bool, TuneError> {
     let mut journal = Journal::open(edge.machine())?;
-    undo_those(edge, &mut journal, &|one| one == target, &mut Interrupt::never(), tell)?;
-    Ok(())
+    let failed =
+        undo_those(edge, &mut journal, &|one| one == target, &mut Interrupt::never(), tell)?;
+    Ok(failed == 0)
 }
 
 /// Takes one change back, or says why that is not possible.

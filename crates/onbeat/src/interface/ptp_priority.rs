@@ -8,14 +8,18 @@ use std::path::Path;
 
 const PRIORITY1: u16 = 0x2005;
 
-/// Its value; `None` where no ptp4l answers.
+/// Its value; `None` where there is no ptp4l.
 ///
 /// # Errors
-/// When this process may not write to the socket.
+/// When this process may not write to the socket, or ptp4l does not answer in time: it may be busy,
+/// and has a value all the same.
 pub fn ptp4l_priority1(path: &Path, domain: u8) -> io::Result<Option<u8>> {
     match asked(path, |profile, number| get(PRIORITY1, domain, profile, number).to_vec()) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
-        answered => Ok(answered.ok()),
+        Ok(value) => Ok(Some(value)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+            _ => Err(error),
+        },
     }
 }
 
