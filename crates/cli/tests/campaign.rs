@@ -605,3 +605,130 @@ fn what_keeps_a_machine_from_being_set_up_is_said_and_nothing_is_changed() {
     std::fs::remove_dir_all(fake.machine.0.path().join("run/systemd")).expect("removed");
     cannot(&["--reboot"], "--reboot needs systemd");
 }
+
+#[test]
+fn an_error_leaves_nothing_for_a_boot() {
+    let ends = |fake: &Fake, more: &[&str], code: i32, words: &str| {
+        let output = fake.campaign("20", more).output().expect("onbeat");
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        assert!(said(&output).contains(words), "{words}: {}", said(&output));
+    };
+    // After the boot line was written.
+    let fake = Fake::new();
+    std::fs::create_dir(fake.out.path().join("campaign.json")).expect("made");
+    ends(&fake, &["--reboot"], 5, "campaign.json");
+    fake.is_as_before("no campaign can be written");
+    assert_eq!(fake.reboots(), 0);
+    // After the reboot, before anything is measured.
+    let first = Fake::new();
+    first.whole(&["--reboot"]);
+    first.boot(true);
+    let back = "the boot line is as before: a reboot puts it in force";
+    let fake = first.copy();
+    let online = "sys/devices/system/cpu/online";
+    fake.machine.write(online, "0-1\n");
+    ends(&fake, &["--reboot", "--resumed"], 2, back);
+    fake.machine.write(online, &fake.before[online]);
+    fake.is_as_before("processors are gone");
+    assert_eq!(fake.reboots(), 1, "there may be the same error after another boot");
+    let fake = first.copy();
+    std::fs::remove_dir_all(fake.out.path()).expect("removed");
+    std::fs::write(fake.out.path(), "").expect("written");
+    ends(&fake, &["--reboot", "--resumed"], 5, back);
+    fake.is_as_before("the output directory is gone");
+    std::fs::remove_file(fake.out.path()).expect("removed");
+    // What another tune has set since stays.
+    let fake = first.copy();
+    fake.machine.tune(&["apply", "--profile", "none"], 0);
+    ends(&fake, &["--reboot", "--resumed"], 5, back);
+    for path in [UNIT, WANTS, LINE] {
+        assert_eq!(fake.machine.read(path), "", "{path}");
+    }
+    assert_eq!(fake.machine.read(LOADER), fake.before[LOADER].trim());
+    assert!(fake.machine.is_tuned());
+    fake.machine.tune(&["undo"], 0);
+    fake.is_as_before("another tune is over");
+}
+
+#[test]
+fn a_machine_that_a_measurement_brings_down_is_not_measured_again_by_itself() {
+    let fake = Fake::new();
+    fake.whole(&["--reboot"]);
+    fake.boot(true);
+    let mut running = fake
+        .campaign("10000000", &["--reboot", "--resumed"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("onbeat");
+    until("a measurement", || is_under_way(fake.out.path(), "TUNED-SMS-SLAVE"));
+    kill_process(Pid::from_child(&running), Signal::STOP).expect("stopped");
+    // As a crash leaves it; the guard of this one takes back what is in force here.
+    let crashed = fake.copy();
+    running.kill().expect("killed");
+    running.wait().expect("its end");
+    fake.settles("a guard");
+    crashed.boot(true);
+    crashed.machine.write(BOOT_ID, "boot-after-a-crash\n");
+    let found = crashed.whole(&["--reboot", "--resumed"]);
+    assert_eq!(shape(&found), wanted(false));
+    for id in ["TUNED-SMS-SLAVE", "TUNED-MBS-MASTER", "TUNED-MBS-SLAVE"] {
+        let why = why(&found, id);
+        assert!(why.contains("the machine restarted while it was measured"), "{why}");
+    }
+    crashed.is_as_before("a crash");
+    assert_eq!(crashed.reboots(), 2, "so that the kernel is without the parameters");
+    crashed.boot(true);
+    assert!(!crashed.start_unit());
+}
+
+#[test]
+fn a_campaign_takes_a_boot_line_over_for_its_own_processors_only() {
+    for (cores, is_taken) in [("1", false), ("1-3", false), ("2-3", true)] {
+        let fake = Fake::new();
+        let apply = ["apply", "--profile", "tuned-like", "--cores", cores, "--write-boot"];
+        fake.machine.tune(&apply, 0);
+        fake.update();
+        fake.boot(true);
+        fake.machine.write(BOOT_ID, "boot-by-hand\n");
+        let before = fake.machine.all();
+        let output = fake.campaign("20", &[]).output().expect("onbeat");
+        let words = match is_taken {
+            true => "the boot line is as before: a reboot puts it in force",
+            false => "settings of an earlier tune are in force: `onbeat tune undo` first",
+        };
+        assert!(said(&output).contains(words), "{cores}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(if is_taken { 0 } else { 5 }), "{cores}");
+        if is_taken {
+            assert_eq!(shape(&fake.found())[3..6], wanted(true)[3..6]);
+            fake.is_as_before(cores);
+        } else {
+            assert_eq!(fake.machine.all(), before, "{cores}");
+            // Nor does one that a unit has started.
+            let output = fake.campaign("20", &["--reboot", "--resumed"]).output().expect("onbeat");
+            assert_eq!(output.status.code(), Some(5), "{cores}: {}", said(&output));
+            assert_eq!(fake.machine.all(), before, "{cores}");
+        }
+    }
+}
+
+#[test]
+fn a_campaign_waits_after_its_reboot_for_the_clock_that_was_there_before() {
+    let fake = Fake::new();
+    let ptp4l = Ptp4l::start(fake.machine.0.path(), 248, 246, false);
+    fake.whole(&["--reboot", "--sync", "mbs"]);
+    drop(ptp4l);
+    std::fs::remove_file(fake.machine.0.path().join("var/run/ptp4l")).expect("removed");
+    assert!(fake.machine.read(UNIT).contains("\"--resumed\" \"--resumed-ptp\""));
+    fake.boot(true);
+    let begun = || fake.journal().0 == "campaign";
+    std::thread::scope(|scope| {
+        let unit = scope.spawn(|| fake.start_unit());
+        until("the campaign", || begun() || unit.is_finished());
+        pause(Span::from_ms(300)); // one that does not wait measures meanwhile
+        let ptp4l = Ptp4l::start(fake.machine.0.path(), 248, 246, false);
+        assert!(unit.join().expect("a unit"));
+        assert_eq!(ptp4l.all(), [248, 245, 248]);
+    });
+    let why = why(&fake.found(), "TUNED-MBS-SLAVE");
+    assert!(!why.contains("does not answer"), "{why}");
+}

@@ -202,6 +202,9 @@ pub(crate) struct CampaignArguments {
     /// A reboot was tried: none is tried again
     #[arg(long, requires = "apply", hide = true)]
     pub(crate) resumed: bool,
+    /// ptp4l answered before that
+    #[arg(long, requires = "resumed", hide = true)]
+    pub(crate) resumed_ptp: bool,
     /// The files of another machine, with a fake kernel: nothing of this one is set
     #[arg(long, value_name = "DIRECTORY", requires = "apply", hide = true, default_value = "/")]
     pub(crate) tune_root: PathBuf,

@@ -10,6 +10,7 @@ use crate::output::{Kind, MEASUREMENT, Output, write_files};
 use crate::tune::Tuned;
 use crate::{input, run, terminal};
 use anyhow::{Context, bail};
+use onbeat::clock::{MonoTime, pause};
 use onbeat_machine::benchmarks::{Isolation, Mode, Role, clock_unmet, unmet};
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, ScenarioName, ScenarioOutcome, State, read,
@@ -28,6 +29,9 @@ const CAMPAIGN_PAGE: &str = "campaign.html";
 /// them before.
 const TAKES_AT_MOST: i64 = 4;
 const TUNED_BEYOND: Span = Span::from_s(3_600);
+/// How long ptp4l has after a boot until it follows or leads.
+const SETTLES_WITHIN: Span = Span::from_s(60);
+const LOOK_AGAIN: Span = Span::from_ms(100);
 /// Why a scenario is not measured before a reboot.
 const REBOOTS: &str = "its boot parameters are written, and the campaign continues after a reboot";
 
@@ -73,9 +77,27 @@ fn name(id: &str, (isolation, mode, role): Kinds) -> ScenarioName {
 /// with `--apply`, and says of the others why not.
 pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
     let interrupted = run::interrupt()?;
+    let mut setup = arguments.apply.then(|| Setup::new(arguments)).transpose()?;
+    let done = whole(arguments, setup.as_mut(), &interrupted);
+    if let (Err(_), Some(setup)) = (&done, &mut setup) {
+        setup.give_up();
+    }
+    done
+}
+
+fn whole(
+    arguments: &CampaignArguments,
+    mut setup: Option<&mut Setup<'_>>,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Exit> {
     let out = &arguments.out;
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-    let setup = arguments.apply.then(|| Setup::begin(arguments)).transpose()?;
+    if let Some(setup) = &mut setup {
+        setup.begin()?;
+        if arguments.resumed_ptp {
+            settles(setup.machine(), interrupted);
+        }
+    }
     let order = match &setup {
         Some(setup) => setup.order(),
         None => [Isolation::None, Isolation::Tuned, Isolation::Cpuset],
@@ -83,7 +105,7 @@ pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
     let mut running = Running {
         arguments,
         reaper: reaper()?,
-        interrupted: &interrupted,
+        interrupted,
         found: SCENARIOS.map(|_| None),
         setup,
         reboots: false,
@@ -94,22 +116,28 @@ pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
     for isolation in order {
         running.isolated(isolation)?;
     }
-    let is_interrupted = is_set(&interrupted);
     let Running { found, setup, reboots, .. } = running;
     let scenarios = SCENARIOS.into_iter().zip(found);
     let scenarios = scenarios.map(|((id, kinds), one)| one.unwrap_or(not_reached(name(id, kinds))));
     show(&Campaign::new(scenarios.collect()), arguments)?;
+    // After all that takes time: who interrupts it wants no reboot.
+    let is_interrupted = is_set(interrupted);
     if let Some(setup) = setup {
         match (reboots, is_interrupted) {
             (true, true) => setup.stay()?,
-            (true, false) => setup.reboot(REBOOTS).or_else(|error| {
-                setup.stay()?;
-                Err(error)
-            })?,
+            (true, false) => setup.reboot(REBOOTS)?,
             (false, _) => setup.leave(is_interrupted)?,
         }
     }
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Waits, after a boot, until ptp4l follows or leads as it did before.
+fn settles(machine: &Machine, interrupted: &AtomicBool) {
+    let until = MonoTime::now() + SETTLES_WITHIN;
+    while role::present(machine).is_none() && MonoTime::now() < until && !is_set(interrupted) {
+        pause(LOOK_AGAIN);
+    }
 }
 
 /// Writes a campaign, and prints it.
@@ -126,19 +154,19 @@ fn show(campaign: &Campaign, arguments: &CampaignArguments) -> anyhow::Result<()
 }
 
 /// A campaign that is running.
-struct Running<'a> {
+struct Running<'a, 's> {
     arguments: &'a CampaignArguments,
     reaper: Reaper,
     interrupted: &'a AtomicBool,
     /// What came of the scenarios so far, in the order of Table 2.
     found: [Option<CampaignScenario>; 9],
     /// The machine, if it is to be set up.
-    setup: Option<Setup<'a>>,
+    setup: Option<&'a mut Setup<'s>>,
     /// Whether the boot line is written, for a reboot.
     reboots: bool,
 }
 
-impl Running<'_> {
+impl Running<'_, '_> {
     /// Measures what is left of the scenarios with one kind of isolation; the machine is as before
     /// after it.
     fn isolated(&mut self, isolation: Isolation) -> anyhow::Result<()> {

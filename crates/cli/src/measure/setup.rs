@@ -2,6 +2,7 @@
 //! `tune`, and for what only a boot can set, the boot line, with what continues after the reboot.
 
 use super::arguments::CampaignArguments;
+use super::role;
 use crate::chosen::WrongArgument;
 use crate::tune::{self, Prepared, Tuned};
 use anyhow::{Context, bail, ensure};
@@ -13,8 +14,9 @@ use onbeat_machine::tune::{
 };
 use onbeat_model::time::Span;
 use onbeat_run::environment::program;
-use onbeat_run::machine::Machine;
-use std::path::PathBuf;
+use onbeat_run::machine::{CpuList, Machine};
+use rustix::fs::statfs;
+use std::path::{Path, PathBuf};
 
 /// How long the guard of a campaign that was killed has to take its settings back.
 const GUARD_WITHIN: Span = Span::from_s(10);
@@ -31,6 +33,13 @@ const NEEDED: [(&str, &str); 3] = [
 /// What is wrong with systems that boot without what was written.
 const BOOTED_WITHOUT: &str =
     "also after a reboot for it, and no other is tried: look at the boot loader's settings";
+/// What is wrong with scenarios in which the machine did not stay up.
+const RESTARTED: &str =
+    "the machine restarted while it was measured: start the campaign again to measure it";
+/// What the journal has of a campaign that has begun after its reboot.
+const RESUMED: &str = "campaign";
+/// The file systems tmpfs and ramfs (statfs(2)).
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// How the machine is for a kind of isolation.
 pub(super) enum Ready {
@@ -51,6 +60,10 @@ pub(super) struct Setup<'a> {
     edge: Edge,
     /// A boot with the parameters was tried: none is tried again.
     booted: bool,
+    /// This process has written the boot line and what continues: the reboot is next.
+    ready: bool,
+    /// The machine has restarted since the campaign continued after its reboot.
+    restarted: bool,
     /// The boot line of an earlier boot is to be put back.
     written: bool,
     /// It is put back, and the kernel still has its parameters.
@@ -58,25 +71,37 @@ pub(super) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
+    /// The machine, which is not looked at yet.
+    pub(super) fn new(arguments: &'a CampaignArguments) -> anyhow::Result<Self> {
+        let root = std::path::absolute(&arguments.tune_root)?;
+        let itself = std::env::current_exe().context("this program's own file")?;
+        let edge = tune::edge(&root, &itself);
+        Ok(Self {
+            arguments,
+            root,
+            edge,
+            booted: arguments.resumed,
+            ready: false,
+            restarted: false,
+            written: false,
+            outdated: false,
+        })
+    }
+
     /// Looks at what an earlier campaign has left.
     ///
     /// # Errors
     /// There are no such processors; settings of another tune are in force; this user may not set
     /// anything.
-    pub(super) fn begin(arguments: &'a CampaignArguments) -> anyhow::Result<Self> {
-        let root = std::path::absolute(&arguments.tune_root)?;
-        let itself = std::env::current_exe().context("this program's own file")?;
-        let edge = tune::edge(&root, &itself);
-        let booted = arguments.resumed;
-        let mut this = Self { arguments, root, edge, booted, written: false, outdated: false };
-        if let Err(why) = this.plan(false) {
+    pub(super) fn begin(&mut self) -> anyhow::Result<()> {
+        if let Err(why) = self.plan(false) {
             bail!(WrongArgument(why));
         }
         let until = MonoTime::now() + GUARD_WITHIN;
-        while !this.continues(MonoTime::now() < until)? {
+        while !self.continues(MonoTime::now() < until)? {
             pause(LOOK_AGAIN);
         }
-        Ok(this)
+        Ok(())
     }
 
     pub(super) fn machine(&self) -> &Machine {
@@ -119,8 +144,16 @@ impl<'a> Setup<'a> {
             };
             self.written =
                 self.is_isolated_at_boot() && machine::last(self.machine())?.iter().any(resumes);
-        } else if left.iter().all(|one| is_document(one) && one.boot != boot) {
+        } else if left.iter().all(|one| is_document(one) && one.boot != boot)
+            && left.iter().any(|one| one.target.resumes() || one.isolates(&self.cores()))
+        {
             (self.booted, self.written) = (true, true);
+            self.restarted = machine::restarted(&records, &boot);
+            if !self.restarted {
+                // If this boot ends before the campaign does, the next one finds that it began.
+                let never = &mut Interrupt::never();
+                Journal::open(self.machine())?.begin(&self.edge, RESUMED, None, never)?;
+            }
         } else if left.iter().all(is_document) && left.iter().any(|one| one.target.resumes()) {
             self.put_back()?; // written, and not rebooted
         } else {
@@ -129,10 +162,13 @@ impl<'a> Setup<'a> {
         Ok(true)
     }
 
+    fn cores(&self) -> CpuList {
+        self.arguments.cores.clone().unwrap_or_default()
+    }
+
     /// What the boot-time profile takes; its `boot` has what the kernel was started without.
     fn plan(&self, write_boot: bool) -> Result<Plan, String> {
-        let (profile, cores) = (Profile::TunedLike, self.arguments.cores.clone());
-        let cores = cores.unwrap_or_default();
+        let (profile, cores) = (Profile::TunedLike, self.cores());
         let requirement = Requirement { profile, cores, write_boot, ..Requirement::default() };
         let snapshot = machine::snapshot(&self.edge, None, &machine::sessions(), &[]);
         machine::plan(&snapshot, &requirement).map_err(|errors| {
@@ -146,11 +182,15 @@ impl<'a> Setup<'a> {
     /// What was written for a reboot cannot be put back.
     pub(super) fn set(&mut self, isolation: Isolation, most: Span) -> anyhow::Result<Ready> {
         let (profile, cores) = match isolation {
-            Isolation::None => (Profile::None, None),
-            Isolation::Cpuset => (Profile::Cpuset, self.arguments.cores.clone()),
-            Isolation::Tuned => (Profile::TunedLike, self.arguments.cores.clone()),
+            Isolation::None => (Profile::None, CpuList::default()),
+            Isolation::Cpuset => (Profile::Cpuset, self.cores()),
+            Isolation::Tuned => (Profile::TunedLike, self.cores()),
         };
         match (isolation, self.plan(false)) {
+            (Isolation::Tuned, _) if self.restarted => {
+                self.end_boot()?;
+                return Ok(Ready::Cannot(RESTARTED.to_owned()));
+            }
             (Isolation::Tuned, Err(why)) => return Ok(Ready::Cannot(why)),
             (Isolation::Tuned, Ok(plan)) if !plan.boot.is_empty() => {
                 return self.set_boot(&plan.boot.join(" "));
@@ -160,7 +200,6 @@ impl<'a> Setup<'a> {
             }
             _ => {}
         }
-        let cores = cores.unwrap_or_default();
         let requirement = Requirement { profile, cores, ..Requirement::default() };
         let set = Prepared::new(&self.root, requirement, WishError::to_string)
             .and_then(|prepared| prepared.apply(most, true));
@@ -181,7 +220,7 @@ impl<'a> Setup<'a> {
             return Ok(Ready::AsItIs); // by somebody else, in another way
         }
         if !self.arguments.reboot {
-            let cores = self.arguments.cores.clone().unwrap_or_default();
+            let cores = self.cores();
             return Ok(Ready::Cannot(format!(
                 "{without}: `onbeat tune apply --profile tuned-like --cores {cores} --write-boot`, \
                  `update-grub`, `reboot`, then this command again; with --reboot it does all of \
@@ -193,7 +232,10 @@ impl<'a> Setup<'a> {
             None => self.write_boot(),
         };
         Ok(match written {
-            Ok(()) => Ready::Reboots,
+            Ok(()) => {
+                self.ready = true;
+                Ready::Reboots
+            }
             Err(error) => Ready::Cannot(format!("{without}: {error:#}")),
         })
     }
@@ -202,12 +244,27 @@ impl<'a> Setup<'a> {
     /// it back when this process ends: a reboot ends it.
     fn write_boot(&self) -> anyhow::Result<()> {
         let itself = std::env::current_exe().context("this program's own file")?;
+        let directory = std::env::current_dir()?;
+        for (what, path) in [
+            ("this program", &itself),
+            ("the working directory", &directory),
+            ("the output directory", &self.arguments.out),
+        ] {
+            // Below a root, nothing reboots.
+            let of = |path: &Path| match self.machine().is_this() {
+                true => file_system(path),
+                false => std::fs::metadata(path).map(|_| 0),
+            };
+            survives_reboot(what, path, of(path))?;
+        }
         let words = [itself.into_os_string()].into_iter().chain(std::env::args_os().skip(1));
-        let words = words.chain(["--resumed".into()]).map(|word| word.into_string());
+        // Whether ptp4l is waited for after the boot.
+        let ptp = role::status(self.machine()).map(|_| "--resumed-ptp".into());
+        let words = words.chain(["--resumed".into()]).chain(ptp).map(|word| word.into_string());
         let words: Vec<_> = words
             .collect::<Result<_, _>>()
             .map_err(|word| anyhow::anyhow!("{} is no text for a unit", word.display()))?;
-        let changes = machine::resume(&words, &std::env::current_dir()?);
+        let changes = machine::resume(&words, &directory);
         let mut changes =
             Vec::from(changes.map_err(|word| anyhow::anyhow!("`{word}` is no text for a unit"))?);
         // The boot line is last: what is outstanding with it is a campaign's.
@@ -225,7 +282,10 @@ impl<'a> Setup<'a> {
 
     /// Has the boot loader take its settings.
     fn update(&self) -> anyhow::Result<()> {
-        run(program(self.machine().path(UPDATE)))
+        match self.machine().has(UPDATE) {
+            true => run(program(self.machine().path(UPDATE))),
+            false => Ok(()), // it was another program that has used what was written
+        }
     }
 
     /// Takes back all that the journal has.
@@ -239,10 +299,7 @@ impl<'a> Setup<'a> {
                 "{failed} settings could not be taken back; `onbeat tune undo` tries again"
             );
         }
-        match self.machine().has(UPDATE) {
-            true => self.update(),
-            false => Ok(()), // it was another program that has used what was written
-        }
+        self.update()
     }
 
     /// Puts the boot line of an earlier boot back, if there is one.
@@ -261,8 +318,49 @@ impl<'a> Setup<'a> {
     ///
     /// # Errors
     /// As [`Setup::end_boot`].
-    pub(super) fn stay(&self) -> anyhow::Result<()> {
+    pub(super) fn stay(&mut self) -> anyhow::Result<()> {
+        self.ready = false;
         self.put_back()
+    }
+
+    /// After an error: takes back what a campaign has written for a reboot, if this process wrote
+    /// it or was started by it, so that no boot comes to the same error again. Nothing is rebooted.
+    pub(super) fn give_up(&mut self) {
+        if !self.ready && !self.arguments.resumed {
+            return;
+        }
+        let is_left = self.forget().and_then(|()| self.leave(true));
+        if let Err(error) = is_left {
+            crate::terminal::say(format_args!(
+                "onbeat: the boot line stays: {error:#}; `onbeat tune undo` and `update-grub` put \
+                 it back"
+            ));
+        }
+    }
+
+    /// Takes back a campaign's files for a reboot; what is set in this boot is another tune's, and
+    /// stays.
+    fn forget(&mut self) -> anyhow::Result<()> {
+        let boot = machine::boot(self.machine())?;
+        let left = machine::outstanding(&machine::read(self.machine())?);
+        if !left.iter().any(|one| one.target.resumes()) {
+            return Ok(());
+        }
+        let (files, others): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|one| one.target.survives_reboot());
+        if others.iter().any(|one| one.boot == boot) {
+            for one in files.iter().rev() {
+                machine::remove(&self.edge, &one.target, &mut tune::tell)?;
+            }
+            let left = machine::outstanding(&machine::read(self.machine())?);
+            let left = left.iter().filter(|one| one.target.survives_reboot()).count();
+            ensure!(left == 0, "{left} files could not be taken back");
+            self.update()?;
+        } else {
+            self.put_back()?;
+        }
+        (self.written, self.outdated) = (false, self.is_isolated_at_boot());
+        Ok(())
     }
 
     /// Reboots if the boot line was put back and that is wanted; else says that one is needed.
@@ -295,6 +393,22 @@ impl<'a> Setup<'a> {
     }
 }
 
+/// The type of the file system that a file or directory is on.
+fn file_system(path: &Path) -> std::io::Result<i64> {
+    Ok(statfs(path)?.f_type as i64)
+}
+
+/// Whether a file or directory, with the type of its file system, is still there after a reboot.
+fn survives_reboot(what: &str, path: &Path, of: std::io::Result<i64>) -> anyhow::Result<()> {
+    let path = path.display();
+    let of = of.with_context(|| format!("{what} would not be found after the reboot: {path}"))?;
+    ensure!(
+        !IN_MEMORY.contains(&of),
+        "{what} would be gone after the reboot: {path} is in memory only (tmpfs)"
+    );
+    Ok(())
+}
+
 /// Runs a command of the machine; what it says if it fails is why.
 fn run(mut command: std::process::Command) -> anyhow::Result<()> {
     let name = command.get_program().display().to_string();
@@ -303,4 +417,30 @@ fn run(mut command: std::process::Command) -> anyhow::Result<()> {
     let last = said.trim().lines().last().unwrap_or_default().to_owned();
     ensure!(output.status.success(), "{name}: {}: {last}", output.status);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reboot_takes_away_is_refused_before_it() {
+        let said = |path: &str| {
+            let path = Path::new(path);
+            survives_reboot("this program", path, file_system(path))
+                .map_err(|error| format!("{error:#}"))
+        };
+        let gone = "/usr/bin/onbeat (deleted)";
+        assert!(
+            said(gone).unwrap_err().starts_with(&format!(
+                "this program would not be found after the reboot: {gone}: "
+            ))
+        );
+        // What the kernel keeps in memory, and one that is no such file system.
+        for (of, survives) in [(0x0102_1994, false), (0x8584_58f6, false), (0xef53, true)] {
+            let found = survives_reboot("the output directory", Path::new("/run/x"), Ok(of));
+            assert_eq!(found.is_ok(), survives, "{found:?}");
+        }
+        assert_eq!(said("/proc"), Ok(()));
+    }
 }

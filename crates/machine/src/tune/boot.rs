@@ -1,6 +1,8 @@
 //! Boot parameters: what can be set only when the kernel starts.
 
+use super::journal::Outstanding;
 use super::plan::Profile;
+use super::target::Target;
 use onbeat_run::machine::CpuList;
 
 /// The addition to the boot loader's settings that `--write-boot` writes.
@@ -52,6 +54,16 @@ pub(super) fn is_ours(text: &str) -> bool {
         Some(_) => false,
     };
     inner.is_some_and(|inner| inner.split(' ').all(known))
+}
+
+impl Outstanding {
+    /// Whether it is a boot line that isolates these processors and no others.
+    pub fn isolates(&self, cores: &CpuList) -> bool {
+        let wanted = format!("isolcpus=managed_irq,domain,{cores}");
+        let text = self.new.as_deref().unwrap_or_default();
+        matches!(&self.target, Target::Document { path } if path == DOCUMENT)
+            && text.split([' ', '"']).any(|parameter| parameter == wanted)
+    }
 }
 
 #[cfg(test)]

@@ -162,6 +162,8 @@ impl Edge {
             Some(text) => {
                 if resume::has_directory(path) && !directory.exists() {
                     std::fs::create_dir(directory)?;
+                    let above = directory.parent().ok_or(io::ErrorKind::NotFound)?;
+                    File::open(above)?.sync_all()?; // or a power failure takes all of it
                 }
                 // A boot loader executes it: nobody else may write it, whatever the umask is.
                 let mut file =

@@ -37,7 +37,7 @@ pub use journal::{
 pub use kernel::{Kernel, ThisKernel};
 pub use onbeat_configuration::{Disciplines, Gates, Numbering, Queue, Shaper, Traffic, Vlan};
 pub use plan::{Change, Plan, Profile, Requirement, WishError, plan};
-pub use resume::resume;
+pub use resume::{restarted, resume};
 pub use run::{
     Applied, Event, Interrupt, State, Status, TuneError, add, apply, end, guard, remove, undo,
     verify,

@@ -1,6 +1,7 @@
 //! What has a machine start a command again after a reboot: a unit of systemd, and what wants it.
 //! Both are documents, which `undo` removes; a link, as `systemctl enable` makes it, is none.
 
+use super::journal::Record;
 use super::plan::Change;
 use super::target::Target;
 use std::path::Path;
@@ -75,6 +76,17 @@ pub(super) fn is_ours(path: &str, text: &str) -> bool {
         Some(rest) => rest.len() <= OCTETS_MAX && !rest.contains(control),
         None => false,
     }
+}
+
+/// Whether what was started after a reboot has begun a tune in another boot than the present one:
+/// the machine restarted before it was done.
+pub fn restarted(records: &[Record], boot: &str) -> bool {
+    let resumes =
+        |record: &Record| matches!(record, Record::Begin { target, .. } if target.resumes());
+    let begun =
+        |record: &Record| matches!(record, Record::Tune { boot: one, .. } if one.as_str() != boot);
+    let at = records.iter().rposition(resumes);
+    at.is_some_and(|at| records[at..].iter().any(begun))
 }
 
 impl Target {
