@@ -484,10 +484,11 @@ fn threads(name: &str, holds: impl Fn(&str)) {
         let one = format!("{name}-{}", sanitizer.unwrap_or("plain"));
         let built = built("threads.c", &one, &library, &[&flag, "-D_GNU_SOURCE"]);
         let mut command = left.command(built, &[name]);
+        let suppressions = root().join("compat/tests/tsan.supp").display().to_string();
         // Some of these tests leave memory that a thread may still use, or the thread.
         command
             .env("ASAN_OPTIONS", "detect_leaks=0")
-            .env("TSAN_OPTIONS", "report_thread_leaks=0")
+            .env("TSAN_OPTIONS", format!("report_thread_leaks=0 suppressions={suppressions}"))
             .current_dir(directory(&format!("threads-{one}")));
         let output = checked(&mut command);
         assert!(text(&output.stdout).ends_with("done\n"));
