@@ -3,6 +3,9 @@
 use super::*;
 use onbeat_testkit::Need;
 
+/// How often a run is tried in which ptp4l is to measure something.
+const TRIES: u32 = 10;
+
 /// ptp4l of a machine, which measures and sets nothing. Ends with this value.
 struct Ptp(Child, PathBuf);
 
@@ -48,6 +51,23 @@ impl Drop for Ptp {
     }
 }
 
+/// The results of a run in which ptp4l of the second machine has measured something twice. On a
+/// busy machine it may miss Syncs for seconds: then there is another run.
+fn measured(machines: &Machines, system: &TestSystem) -> Value {
+    let words = ["--json", "--scenario", "base"];
+    for _ in 0..TRIES {
+        let output = machines.command(system, "4s", &words).output().expect("onbeat");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let errors = &results["runs"][0]["network"]["parts"][1]["time_errors"];
+        if errors["ptp4l"]["samples"].as_i64() >= Some(2) {
+            return results;
+        }
+    }
+    panic!("ptp4l measures nothing in {TRIES} runs");
+}
+
 #[test]
 fn what_ptp4l_measures_during_a_run_is_in_results_and_report() {
     if !Path::new("/usr/sbin/ptp4l").exists() {
@@ -66,11 +86,7 @@ fn what_ptp4l_measures_during_a_run_is_in_results_and_report() {
     let text = std::fs::read_to_string(&file).expect("the file");
     let first = "[[machine]]\nhost = \"a\"\n";
     std::fs::write(&file, text.replace(first, &format!("{first}{}", master.line()))).expect("it");
-    let words = ["--json", "--scenario", "base"];
-    let output = machines.command(&system, "4s", &words).output().expect("onbeat");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = measured(&machines, &system);
     let parts = &results["runs"][0]["network"]["parts"];
     // The grandmaster measures nothing, and nobody has a hardware clock here.
     assert!(parts[0].get("time_errors").is_none(), "{parts}");
