@@ -201,14 +201,24 @@ impl Reader<'_> {
 
     /// A `struct NAME { … }`, `struct { … }` or `struct NAME`.
     fn specifier(&mut self, node: Node<'_>, depth: u32) -> Result<Laid, String> {
+        self.tagged("struct", node, |this, body| this.fields(node, body, depth))
+    }
+
+    /// What is declared here, or was under its name.
+    fn tagged(
+        &mut self,
+        kind: &str,
+        node: Node<'_>,
+        lay: impl FnOnce(&mut Self, Node<'_>) -> Result<Laid, String>,
+    ) -> Result<Laid, String> {
         let name = node.child_by_field_name("name").map(|name| words(name, self.text));
-        let tag = name.map(|name| format!("struct {name}"));
+        let tag = name.map(|name| format!("{kind} {name}"));
         let Some(body) = node.child_by_field_name("body") else {
             let tag = tag.unwrap_or_default();
             let unknown = || Err(format!("`{}` is not declared in this file", shorten(&tag)));
             return self.known.get(&tag).cloned().unwrap_or_else(unknown);
         };
-        let laid = self.fields(node, body, depth);
+        let laid = lay(self, body);
         if let Some(tag) = tag {
             self.known.insert(tag, laid.clone());
         }
@@ -247,18 +257,7 @@ impl Reader<'_> {
     /// An `enum NAME { … }`, `enum { … }` or `enum NAME`. It has the first of `unsigned`, `int`,
     /// `unsigned long` and `long` that has all its values, as with GCC and Clang.
     fn enumeration(&mut self, node: Node<'_>) -> Result<Laid, String> {
-        let name = node.child_by_field_name("name").map(|name| words(name, self.text));
-        let tag = name.map(|name| format!("enum {name}"));
-        let Some(body) = node.child_by_field_name("body") else {
-            let tag = tag.unwrap_or_default();
-            let unknown = || Err(format!("`{}` is not declared in this file", shorten(&tag)));
-            return self.known.get(&tag).cloned().unwrap_or_else(unknown);
-        };
-        let laid = self.enumerators(node, body);
-        if let Some(tag) = tag {
-            self.known.insert(tag, laid.clone());
-        }
-        laid
+        self.tagged("enum", node, |this, body| this.enumerators(node, body))
     }
 
     fn enumerators(&mut self, node: Node<'_>, body: Node<'_>) -> Result<Laid, String> {
