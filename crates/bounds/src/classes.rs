@@ -41,7 +41,7 @@ pub fn choose_classes(system: &mut System) {
     let last = if by_protocol || srp::is_used(system) { 1 } else { ORDER.len() - 1 };
     let mut trial = system.clone();
     trial.run.reservation = ReservationMode::Plan;
-    let begin = |id: &ChannelId| Open { channel: *id, place: 0, last };
+    let begin = |id: &ChannelId| Open { channel: *id, place: 0, last: most(system, *id, last) };
     let mut choice = Choice { open: open.iter().map(begin).collect(), trial, last };
     choice.apply();
     while choice.improve() {
@@ -54,6 +54,11 @@ pub fn choose_classes(system: &mut System) {
         let channel = &mut system.channels[id.index()];
         (channel.class, channel.pcp) = (class, pcp);
     }
+}
+
+/// The last place that a channel may have: a window has one frame, and no fragments.
+fn most(system: &System, id: ChannelId, last: usize) -> usize {
+    if system.channel(id).frames() > 1 { last.min(1) } else { last }
 }
 
 /// A channel whose class is open.
@@ -103,10 +108,10 @@ impl Choice {
         }
         let found = self.open.clone();
         let mut all = vec![Vec::new()];
-        for _ in &found {
-            let longer = |places: Vec<usize>| {
-                (0..=self.last).map(move |place| [&places[..], &[place]].concat())
-            };
+        for open in &found {
+            let last = most(&self.trial, open.channel, self.last);
+            let longer =
+                |places: Vec<usize>| (0..=last).map(move |place| [&places[..], &[place]].concat());
             all = all.into_iter().flat_map(longer).collect();
         }
         all.sort_by_key(|places| places.iter().sum::<usize>());

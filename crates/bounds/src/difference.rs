@@ -156,6 +156,7 @@ fn items(plan: &PlanDocument) -> Vec<(&'static str, String, Properties)> {
             plain("true rate", Some(rate(channel.true_rate_bps))),
             plain("reserved rate", Some(rate(channel.reserved_rate_bps))),
             plain("burst", Some(channel.burst_messages.to_string())),
+            plain("frames per message", Some(channel.frames_per_message.to_string())),
             plain("fixed delay", Some(time(channel.fixed_delay_ns))),
         ];
         if let Some(launch) = &channel.launch {

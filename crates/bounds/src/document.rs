@@ -71,13 +71,16 @@ pub struct ChannelDocument {
     /// Priority code point; null as `destination`.
     #[serde(default)]
     pub pcp: Option<u8>,
-    /// One frame per interval, on the wire.
+    /// One message per interval, on the wire.
     pub true_rate_bps: u64,
     /// At least one frame per class measurement interval; of class asynchronous the greatest rate
     /// of its schedulers; zero without a reservation.
     pub reserved_rate_bps: u64,
     /// How many messages may come at once after a pause.
     pub burst_messages: u32,
+    /// In how many frames each message is sent; left out if in one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub frames_per_message: u32,
     /// Capture to wake-up.
     pub fixed_delay_ns: i64,
     /// The worst over all listeners; null without a reservation.
@@ -425,6 +428,7 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
             true_rate_bps: planned.true_rate.as_bps(),
             reserved_rate_bps: planned.reserved_rate.as_bps(),
             burst_messages: channel.burst,
+            frames_per_message: channel.frames(),
             fixed_delay_ns: channel.fixed_delay.as_ns(),
             bound_ns: planned.bound().map(|b| b.as_ns()),
             launch: LaunchDocument::of_channel(system, plan, id),
@@ -433,6 +437,15 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
         }
     })
     .collect()
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 fn schedulers(system: &System, planned: &ChannelPlan) -> Vec<SchedulerDocument> {

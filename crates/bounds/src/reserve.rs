@@ -9,6 +9,7 @@ use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::reservation::{self, DELTA_BANDWIDTH_PERCENT, MSRP_MARGIN};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, Routing, System};
+use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,9 +17,10 @@ use std::collections::HashMap;
 /// How many streams of an overloaded port an error names.
 const NAMED_MAX: usize = 8;
 
-/// One frame per interval, as it is on the wire (802.1Q-2018 34.4), rounded up.
+/// One message per interval, its frames as they are on the wire (802.1Q-2018 34.4), rounded up.
 pub(crate) fn true_rate(channel: &Channel) -> BitRate {
-    let bits = u128::from(frame::on_wire(channel.frame()).get()) * 8;
+    let octets = u128::from(frame::on_wire(channel.frame()).get()) * u128::from(channel.frames());
+    let bits = octets * 8;
     let interval_ns = channel.interval.as_ns() as u128;
     let bps = (bits * 1_000_000_000).div_ceil(interval_ns);
     BitRate::from_bps(u64::try_from(bps).expect("a frame each nanosecond fits"))
@@ -42,13 +44,19 @@ pub(crate) fn unreserved(
     }
 }
 
+/// Whole frames in each class measurement interval, at least one.
+fn interval_frames(channel: &Channel, interval: Span) -> u64 {
+    let frames = interval.as_ns() as u64 * u64::from(channel.frames());
+    frames.div_ceil(channel.interval.as_ns() as u64).max(1)
+}
+
 /// What SRP's TSpec asks for: whole frames in each class measurement interval, at least one
-/// (802.1Q-2018 34.3, 35.2.2.8.4). A channel's burst is not in it: the shaper of the talker's own
-/// port spreads a burst at this rate, and the bound counts how long that takes.
+/// (802.1Q-2018 34.3, 35.2.2.8.4). A channel's burst is not in it, nor that the fragments of a
+/// message come at once: the shaper of the talker's own port spreads them at this rate, and the
+/// bound counts how long that takes.
 fn tspec_rate(channel: &Channel) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
-    let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
-    let frames = interval_ns.div_ceil(period_ns).max(1);
+    let frames = interval_frames(channel, interval);
     let frame = channel.frame();
     reservation::tspec_rate(frame, frames, interval, Octets::default())
 }
@@ -59,8 +67,7 @@ fn msrp_rate(channel: &Channel, real: BitRate) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
     let frame = channel.frame();
     let rate = |frames| reservation::tspec_rate(frame, frames, interval, MSRP_MARGIN);
-    let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);
-    let mut frames = interval_ns.div_ceil(period_ns).max(1);
+    let mut frames = interval_frames(channel, interval);
     frames = frames.max(reservation::interval_frames(real, frame, interval, MSRP_MARGIN));
     if rate(frames) < real {
         frames += 1;

@@ -537,7 +537,7 @@ typedef struct onbeat_channel {
      */
     uint32_t traffic_class;
     /**
-     * Octets of a message, 1 to 1476.
+     * Octets of a message, 1 to 65536; above 1476 it is sent in several frames.
      */
     uint32_t size;
     /**

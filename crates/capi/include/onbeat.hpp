@@ -280,7 +280,7 @@ template <class T> constexpr void must_be_a_message() {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>,
                   "a message is copied octet by octet to another program: let it be trivially "
                   "copyable and without pointers");
-    static_assert(sizeof(T) <= 1476, "a message has 1 to 1476 octets");
+    static_assert(sizeof(T) <= 65536, "a message has 1 to 65536 octets");
 }
 
 } // namespace detail

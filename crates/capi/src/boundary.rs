@@ -134,6 +134,7 @@ impl Failure {
                 ChannelError::NotStarted => onbeat_status::OnbeatENotStarted,
                 ChannelError::TimedOut => onbeat_status::OnbeatTimedOut,
                 ChannelError::UnknownThread => onbeat_status::OnbeatEThread,
+                ChannelError::InFragments => onbeat_status::OnbeatEArgument,
             },
             Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,
             Self::Setup(_) => onbeat_status::OnbeatECoordinator,

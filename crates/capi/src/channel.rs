@@ -11,7 +11,7 @@ use library::coordinator::client::SetupError;
 use library::interface::MAX_SELECT;
 use library::shared_log::Counters;
 use onbeat_model::time::{Span, SyncedTime};
-use onbeat_model::units::{Octets, frame};
+use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{MessageInfo, Written};
 use onbeat_runtime::channel_io::{Reason, Timeout};
 use onbeat_runtime::meeting::rendezvous;
@@ -30,7 +30,7 @@ pub struct onbeat_listener {
     pub(crate) end: Listener,
     pub(crate) context: onbeat,
     /// Takes the message until it is known to be one: C's memory changes only then.
-    message: [u8; frame::MAX_CHANNEL_PAYLOAD.get() as usize],
+    message: Box<[u8]>,
     /// What was known of the last message.
     last: Option<onbeat_message>,
 }
@@ -664,7 +664,8 @@ pub unsafe extern "C" fn onbeat_listener_open(
         wanted(out, "out")?;
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
-        let message = [0; frame::MAX_CHANNEL_PAYLOAD.get() as usize];
+        let size = end.listener().parameters().size.get() as usize;
+        let message = vec![u8::MAX; size].into_boxed_slice();
         let listener = onbeat_listener { end, context, message, last: None };
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(Box::new(listener))) };

@@ -58,7 +58,7 @@ pub struct onbeat_channel {
     pub stream_id: u64,
     /// An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted.
     pub traffic_class: u32,
-    /// Octets of a message, 1 to 1476.
+    /// Octets of a message, 1 to 65536; above 1476 it is sent in several frames.
     pub size: u32,
     /// Messages that may come at once; 0 means 1.
     pub burst: u32,

@@ -6,9 +6,11 @@
 //! (gPTP, MSRP, MVRP, TCP) are the ones that the engine moves.
 
 use etherparse::PacketBuilder;
+use onbeat_model::fragment::Fragments;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, NoiseId, PortId, System};
-use onbeat_model::units::{MacAddress, StreamId, frame};
+use onbeat_model::time::Span;
+use onbeat_model::units::{MacAddress, Octets, StreamId, frame};
 use onbeat_net::{FlowRef, Transmission};
 use onbeat_run::netns::ipv4_of;
 use onbeat_runtime::integrity::{Epoch, KeyRing, Seal, Stamp};
@@ -101,7 +103,13 @@ impl<'a, W: Write> Capture<'a, W> {
     /// The frame of a channel or a stream. Its message holds its number, as that of a modelled
     /// talker in a run does.
     fn of_identity(&mut self, sent: &Transmission, identity: &Identity) -> Vec<u8> {
-        let capture = sent.captured;
+        let frames = match sent.flow {
+            FlowRef::Channel(id) => self.system.channel(id).fragments(),
+            _ => Fragments { count: 1, octets: Octets::default() },
+        };
+        let (message, index) = (sent.sequence / frames.count, sent.sequence % frames.count);
+        // Those of one message are released at once.
+        let capture = sent.captured + Span::from_ns(index.into());
         let header = wire::Header {
             destination: identity.destination,
             source: mac_of(self.system, identity.talker),
@@ -119,7 +127,7 @@ impl<'a, W: Write> Capture<'a, W> {
         let (length, integrity) = match sent.flow {
             FlowRef::Channel(id) => {
                 let channel = self.system.channel(id);
-                (channel.size.get() as usize, channel.integrity)
+                (channel.fragments().payload().get() as usize, channel.integrity)
             }
             _ => (without_fcs(sent.octets).saturating_sub(before), Integrity::None),
         };
@@ -128,7 +136,13 @@ impl<'a, W: Write> Capture<'a, W> {
         let seal = Seal::new(integrity, keys, Epoch(1)).expect("there are keys");
         let stamp = Stamp { capture_ns: capture.as_ns(), counter: u64::from(sent.sequence) };
         self.value.clear();
-        self.value.extend_from_slice(&u64::from(sent.sequence).to_le_bytes());
+        if frames.count > 1 {
+            self.value.extend_from_slice(&(index as u16).to_be_bytes());
+            self.value.extend_from_slice(&(frames.count as u16).to_be_bytes());
+        }
+        if index == 0 {
+            self.value.extend_from_slice(&u64::from(message).to_le_bytes());
+        }
         self.value.resize(length, 0);
         let mut octets = vec![0; without_fcs(sent.octets).max(wire::MIN_FRAME)];
         let written = seal.emit(&header, &self.value, stamp, &mut octets);

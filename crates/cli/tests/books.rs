@@ -12,6 +12,7 @@ use onbeat_run::netns::KernelNetwork;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 
@@ -34,8 +35,11 @@ fn notes_departures(how: &[&str]) -> bool {
     how.contains(&"netns") && !how.contains(&"xdp")
 }
 
-/// Where the program was built.
+/// Where the program was built, and the one with messages in fragments.
 static BUILT: OnceLock<TestSystem> = OnceLock::new();
+
+/// By how much messages in fragments are longer than others, in octets: three frames.
+const MORE: u32 = 2_904;
 
 /// The seeds of a run that names none.
 const USUAL: std::ops::RangeInclusive<u64> = 1..=3;
@@ -59,6 +63,8 @@ struct Drawn {
     /// Another host sends messages of the stream. Whoever opens its end again may hear that one
     /// first, so the listener does not.
     second: bool,
+    /// Messages are longer than a frame.
+    long: bool,
     /// The kernel notes when frames leave.
     stamps: bool,
     step: Option<Step>,
@@ -121,6 +127,8 @@ impl Drawn {
             talker_again: coin(2),
             listener_again: !second && coin(3),
             second,
+            // Frames of stations carry whole messages, and so do those of the other talker.
+            long: !second && how != STATIONS && coin(16),
             stamps: notes_departures(how) && !seed.is_multiple_of(2),
             step: Step::of(seed, engine, bits),
         }
@@ -147,11 +155,13 @@ listeners = ["b"]
 
 /// The system of a seed: clocks that differ, and what it draws.
 fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
-    let Drawn { fixed_delay_us, lossy, talker_again, listener_again, second, step, .. } = drawn;
+    let Drawn { fixed_delay_us, lossy, talker_again, listener_again, .. } = drawn;
+    let Drawn { second, long, step, .. } = drawn;
+    let built = if long { "books-long" } else { "books" };
     let program = |name: &str, host: &str, more: &str| {
         format!(
             "[[program]]\nname = \"{name}\"\nhost = \"{host}\"\n\
-             command = [\"build/books\", {more}]\n"
+             command = [\"build/{built}\", {more}]\n"
         )
     };
     let again = |is: bool| if is { ", \"again\"" } else { "" };
@@ -162,7 +172,8 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
     let beside = if second { ", \"beside\"" } else { again(listener_again) };
     let listens = format!("{listens}{beside}");
     let mut more = program("left", "a", &talks) + &program("right", "b", &listens);
-    let mut c = format!("size_octets = 32\nfixed_delay_us = {fixed_delay_us}");
+    let size = 32 + if long { MORE } else { 0 };
+    let mut c = format!("size_octets = {size}\nfixed_delay_us = {fixed_delay_us}");
     if second {
         let transport = how.last().expect("an argument");
         more += &program("other", "x", &format!("\"second\", \"{transport}\""));
@@ -187,6 +198,8 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
     let built = BUILT.get_or_init(|| {
         let first = TestSystem::new(&text);
         first.program("books.c", "books");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/books.c");
+        first.compile(&source, "books-long", &[&format!("-DMORE={MORE}")]);
         first
     });
     std::os::unix::fs::symlink(built.path().join("build"), system.path().join("build"))
@@ -498,6 +511,7 @@ fn situations(drawn: Drawn, logs: &[String; 2], read: &BTreeMap<Name, Read>) -> 
         when(has(0, "again"), "talker again"),
         when(has(1, "again"), "listener again"),
         when(drawn.second, "second talker"),
+        when(drawn.long, "long messages"),
         when(drawn.stamps, "stamps"),
         when(drawn.step.is_some_and(|step| step.host == "a"), "talker's clock steps"),
         when(drawn.step.is_some_and(|step| step.host == "b"), "listener's clock steps"),
@@ -538,6 +552,7 @@ fn covers(how: &[&str], seen: &BTreeSet<String>) {
     wanted.extend((!is_virtual(how)).then_some("poll"));
     wanted.extend(how.contains(&"netns").then_some("second talker"));
     wanted.extend(notes_departures(how).then_some("stamps"));
+    wanted.extend((how != STATIONS).then_some("long messages"));
     let missing: Vec<_> = wanted.iter().filter(|what| !seen.contains(**what)).collect();
     assert!(missing.is_empty(), "{how:?} never draws {missing:?}");
 }

@@ -140,8 +140,8 @@ fn what_is_no_message_does_not_compile() {
     for (message, why) in [
         ("std::string", "trivially copyable"),
         ("const char *", "without pointers"),
-        ("std::array<char, 1477>", "1 to 1476 octets"),
-        ("std::array<char, 1476>", ""),
+        ("std::array<char, 65537>", "1 to 65536 octets"),
+        ("std::array<char, 65536>", ""),
     ] {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("message.cpp");

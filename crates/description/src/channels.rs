@@ -8,6 +8,7 @@ use super::paths::{PathKeys, Topology};
 use super::{At, Manifest, Sink, codes, limits, paths, raw};
 use crate::manifest::Rate;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::fragment::MESSAGE_MAX;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::system::{Channel, ChannelId, Class, NodeId};
 use onbeat_model::time::Span;
@@ -273,13 +274,10 @@ fn channel(
     }
     let integrity = raw.integrity.map_or(Integrity::None, |p| p.value);
     let talker_address = talker_address(fields);
-    let most = i64::from(frame::MAX_CHANNEL_PAYLOAD.get() - integrity.trailer().get());
     let keys =
         PathKeys { paths: &raw.paths, disjoint_paths: &raw.disjoint_paths, history: &raw.history };
     let paths = paths::check(fields, &keys, network, talker, listeners.as_deref());
-    let r_tag = if paths.is_replicated() { frame::R_TAG.get() } else { 0 };
-    let most = most - i64::from(r_tag);
-    let size = fields.int(codes::PAYLOAD_SIZE, ("size", &attributes.size), 1..=most);
+    let size = size(fields, &attributes, integrity, paths.is_replicated());
     let class = attributes.class.map_or(Some(Class::A), |c| c.value);
     if class.is_none() {
         need_for_any(fields);
@@ -320,6 +318,34 @@ fn channel(
         origin: at_name,
     };
     (channel, known)
+}
+
+/// The octets of a message. One that is sent in several frames may come over one path, and at no
+/// given time.
+fn size(
+    fields: &mut Fields<'_, raw::Channel>,
+    attributes: &Attributes,
+    integrity: Integrity,
+    is_replicated: bool,
+) -> Option<i64> {
+    let most = i64::from(MESSAGE_MAX.get());
+    let size = fields.int(codes::PAYLOAD_SIZE, ("size", &attributes.size), 1..=most)?;
+    let is_scheduled = attributes.class.is_some_and(|c| c.value == Some(Class::Scheduled));
+    let of = match (is_replicated, is_scheduled) {
+        (true, _) => "a replicated channel",
+        (false, true) => "a channel of class scheduled",
+        (false, false) => return Some(size),
+    };
+    let r_tag = if is_replicated { frame::R_TAG } else { Octets::default() };
+    let most = frame::MAX_CHANNEL_PAYLOAD.get() - (integrity.trailer() + r_tag).get();
+    if size <= i64::from(most) {
+        return Some(size);
+    }
+    let text = format!("messages of {size} octets do not fit in one frame, and {of} has no other");
+    let help = format!("send at most {most} octets, or use class A, B or asynchronous on one path");
+    let at = attributes.size.as_ref()?.at;
+    fields.error(codes::PAYLOAD_SIZE, &text, at, "this number", &help);
+    None
 }
 
 /// How long listeners put up with silence. Messages that keep the rate are an interval apart.

@@ -5,6 +5,7 @@ use super::at::At;
 use onbeat_model::binding::ValueType;
 use onbeat_model::dedicated::BestEffortPolicy;
 use onbeat_model::device::BuiltInDevice;
+use onbeat_model::fragment;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::limits;
 use onbeat_model::system::{
@@ -38,7 +39,7 @@ const FRAME_LEAST: i64 = frame::MIN_TAGGED.get() as i64;
 const FRAME_MOST: i64 = frame::MAX_TAGGED.get() as i64;
 /// A bucket holds a frame as it is on the wire.
 const BUCKET_LEAST: i64 = frame::on_wire(frame::MIN_TAGGED).get() as i64;
-const MESSAGE_MOST: i64 = frame::MAX_CHANNEL_PAYLOAD.get() as i64;
+const MESSAGE_MOST: i64 = fragment::MESSAGE_MAX.get() as i64;
 const UDP_MOST: i64 = frame::MAX_UDP_PAYLOAD.get() as i64;
 
 /// One distributed real-time system, as Onbeat reads it from `system.toml`.
@@ -665,7 +666,7 @@ pub(super) struct Channel {
     pub(super) stream_id: Option<At<u64>>,
     /// Stream class.
     pub(super) class: Option<At<ClassName>>,
-    /// Payload of each message: 1 to 1476 octets.
+    /// Octets of each message. Above 1476 it is sent in several frames.
     #[schemars(range(min = 1, max = MESSAGE_MOST))]
     pub(super) size_octets: Option<At<i64>>,
     /// Messages per second at most. Give this or `interval_ns`.

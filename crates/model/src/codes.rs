@@ -55,8 +55,8 @@ areas! {
         BOTH_KEYS = "OB1009", "two keys exclude each other";
         /// A number outside its range.
         OUT_OF_RANGE = "OB1010", "a number is out of range";
-        /// A message or frame that is empty or does not fit in one frame.
-        PAYLOAD_SIZE = "OB1011", "a size does not fit in one frame";
+        /// A message, a fragment or a frame is empty or too long.
+        PAYLOAD_SIZE = "OB1011", "a size is out of range";
         /// A rate or interval that is zero, negative or too large.
         RATE = "OB1012", "a rate is out of range";
         /// The least is greater than the most.

@@ -8,6 +8,7 @@ pub mod device;
 pub mod diagnostic;
 pub mod execution_times;
 pub mod federation;
+pub mod fragment;
 pub mod graph;
 pub mod integrity;
 pub mod limits;

@@ -8,6 +8,7 @@ pub use crate::scheduling::{CpuBudget, SchedulingPolicy, TuneProfile};
 use crate::dedicated::DedicatedPath;
 use crate::device::{Device, DeviceLimits};
 use crate::diagnostic::Origin;
+use crate::fragment::Fragments;
 use crate::graph::Graph;
 use crate::integrity::Integrity;
 use crate::port::PortSettings;
@@ -498,7 +499,7 @@ pub struct Channel {
     pub class: Class,
     /// Whether the description leaves the class open: it is the plan's to choose.
     pub class_is_open: bool,
-    /// The payload of each message.
+    /// The octets of each message.
     pub size: Octets,
     /// What its frames carry behind the message.
     pub integrity: Integrity,
@@ -537,16 +538,30 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Octets of the message and its trailer (stream_data_length, IEEE 1722-2016 4.4.4.10).
-    pub fn stream_data_length(&self) -> Octets {
-        self.size + self.integrity.trailer()
+    /// How its messages are divided among frames.
+    pub fn fragments(&self) -> Fragments {
+        Fragments::of(self.size, self.r_tag() + self.integrity.trailer())
     }
 
-    /// The tagged frame that carries a message: with an R-TAG (802.1CB-2017 7.8) if the channel is
-    /// replicated.
+    /// How many frames carry each message.
+    pub fn frames(&self) -> u32 {
+        self.fragments().count
+    }
+
+    /// Octets of a message, or of a fragment with its header, and the trailer (stream_data_length,
+    /// IEEE 1722-2016 4.4.4.10).
+    pub fn stream_data_length(&self) -> Octets {
+        self.fragments().payload() + self.integrity.trailer()
+    }
+
+    fn r_tag(&self) -> Octets {
+        if self.paths.is_replicated() { frame::R_TAG } else { Octets::default() }
+    }
+
+    /// The tagged frames that carry a message, all of one length: with an R-TAG (802.1CB-2017 7.8)
+    /// if the channel is replicated.
     pub fn frame(&self) -> Octets {
-        let r_tag = if self.paths.is_replicated() { frame::R_TAG } else { Octets::default() };
-        frame::of_channel(r_tag + self.stream_data_length())
+        frame::of_channel(self.r_tag() + self.stream_data_length())
     }
 
     /// By how much a message may come before it would at the mean rate: [`rate_tolerance`] of the

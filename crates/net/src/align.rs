@@ -118,7 +118,8 @@ fn flows(system: &System, plan: &Plan) -> Vec<Flow> {
         let queue = planned.queue(channel.class);
         let octets = channel.frame();
         let ways: Vec<&[PortId]> = planned.paths.iter().map(|path| &path[..]).collect();
-        flows.push(Flow::new(system, queue, channel.talker, octets, 1, &ways));
+        let burst = channel.frames().into();
+        flows.push(Flow::new(system, queue, channel.talker, octets, burst, &ways));
     }
     for (stream, planned) in system.streams.iter().zip(&plan.streams) {
         let ways: Vec<&[PortId]> = planned.paths.iter().flatten().map(|way| &way[..]).collect();

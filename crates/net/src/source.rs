@@ -87,7 +87,8 @@ impl FrameSource {
         source
     }
 
-    /// The source of a channel whose talker is modelled: one message each interval from `phase` on.
+    /// The source of a channel whose talker is modelled: one message each interval from `phase` on,
+    /// whose fragments are released at once.
     pub(crate) fn of_channel(
         system: &System,
         channel: &Channel,
@@ -96,7 +97,11 @@ impl FrameSource {
         end: NetTime,
     ) -> Self {
         let octets = length(channel.frame());
-        let source = Source::Periodic { interval: channel.interval, jitter: Span::ZERO };
+        let interval = channel.interval;
+        let source = match channel.frames() {
+            1 => Source::Periodic { interval, jitter: Span::ZERO },
+            frames => Source::Bursty { interval, frames },
+        };
         let mut source = Self {
             flow,
             schedule: Schedule::new(source, phase),

@@ -106,8 +106,9 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         mut captured: impl FnMut(usize, SyncedTime),
     ) -> (usize, Result<Written, ChannelError>) {
         let size = self.talker.parameters().size.get() as usize;
-        let is_launched = self.talker.parameters().launch.is_some();
-        if is_launched || self.io.at_once() < 2 || values.len() == size {
+        let parameters = self.talker.parameters();
+        let is_alone = parameters.launch.is_some() || parameters.fragments().count > 1;
+        if is_alone || self.io.at_once() < 2 || values.len() == size {
             let outcome = if waits {
                 self.write(&values[..size]).map(|capture| Written::Sent { capture })
             } else {

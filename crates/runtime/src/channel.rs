@@ -135,7 +135,8 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
                 Ok(Written::RateExceeded { until: exceeded.until })
             }
             Ok(sent) => {
-                self.send()?;
+                let at = self.talker.launch();
+                self.send_frames(value, at)?;
                 self.note(sent, now);
                 Ok(Written::Sent { capture: sent.capture })
             }
@@ -171,8 +172,7 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
                 }
                 Ok(sent) => {
                     let at = self.talker.launch().unwrap_or(sent.capture);
-                    let launched = self.io.launch(self.talker.frame(), at);
-                    self.unless_kept(launched)?;
+                    self.send_frames(value, Some(at))?;
                     self.held = held;
                     self.note(sent, Instant { local: sent.capture, network: None });
                     return Ok(sent.capture);
@@ -181,14 +181,24 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
         }
     }
 
-    /// Sends the frame of the last message, at its launch time if the channel is scheduled.
+    /// Sends the frames of the last message, which is `value`, now or at its launch time.
     #[inline]
-    fn send(&mut self) -> Result<(), ChannelError> {
-        let sent = match self.talker.launch() {
+    fn send_frames(&mut self, value: &[u8], at: Option<SyncedTime>) -> Result<(), ChannelError> {
+        let first = self.send_frame(at);
+        self.unless_kept(first)?;
+        // Readers may have the first fragments: without the others they lose the message.
+        while self.talker.next_fragment(value) {
+            self.send_frame(at)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send_frame(&mut self, at: Option<SyncedTime>) -> Result<(), ChannelError> {
+        match at {
             None => self.io.send(self.talker.frame()),
             Some(at) => self.io.launch(self.talker.frame(), at),
-        };
-        self.unless_kept(sent)
+        }
     }
 
     /// A message that no interface took uses no number: readers would take it for lost.
@@ -231,7 +241,8 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
             let (now, uncertain) = self.io.begin_write()?;
             match self.talker.write(now.local, value, uncertain) {
                 Ok(sent) => {
-                    self.send()?;
+                    let at = self.talker.launch();
+                    self.send_frames(value, at)?;
                     return Ok(self.note(sent, now));
                 }
                 Err(exceeded) => self.sleep_for_rate(exceeded.until)?,

@@ -42,6 +42,9 @@ pub enum ChannelError {
     /// The thread was not made known to the coordinator.
     #[error("the thread was not started through onbeat_thread_create")]
     UnknownThread,
+    /// Messages in fragments have no room for what a meeting says.
+    #[error("messages that are longer than a frame cannot be exchanged in a rendezvous")]
+    InFragments,
     /// The end's limit came before what was waited for.
     #[error("the end's limit came before what was waited for")]
     TimedOut,

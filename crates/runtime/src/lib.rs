@@ -15,6 +15,7 @@ pub mod channel;
 pub mod channel_io;
 pub mod expect;
 pub mod federate;
+pub mod fragment;
 pub mod gptp;
 pub mod integrity;
 pub mod launch;

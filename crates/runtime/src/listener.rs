@@ -1,6 +1,7 @@
 //! A reading end of a channel as a state machine: checks, capture time, loss, lateness.
 
 use crate::channel_io::{Framing, Reason, Source};
+use crate::fragment::{Assembly, Fragment, Whole};
 use crate::integrity::{Guard, StreamKeys};
 use crate::numbering::{Numbered, Numbering, Relation};
 use crate::talker::ChannelParameters;
@@ -20,6 +21,8 @@ pub enum Dropped {
         /// Its number.
         sequence: u64,
     },
+    /// A fragment was taken, or a copy of one: the message is not whole.
+    Fragment,
 }
 
 /// A message that was accepted.
@@ -59,10 +62,10 @@ impl Reading {
 }
 
 /// The record of what became of a frame, without the times that only the caller knows; none of a
-/// rejected frame, which is counted.
+/// rejected frame, which is counted, nor of a fragment before the last.
 pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
     match *outcome {
-        Err(Dropped::Rejected(_)) => None,
+        Err(Dropped::Rejected(_) | Dropped::Fragment) => None,
         Err(Dropped::Duplicate { capture, sequence }) => Some(Record {
             capture: Some(capture),
             sequence,
@@ -81,6 +84,7 @@ pub struct Listener {
     parameters: ChannelParameters,
     guard: Guard,
     numbering: Numbering,
+    assembly: Assembly,
     other_talker: Option<Source>,
     /// Capture times of the last messages, by sequence number: exact copies are told by them.
     history: [Option<SyncedTime>; HISTORY],
@@ -100,8 +104,9 @@ impl Listener {
     pub fn new(parameters: ChannelParameters) -> Self {
         let guard = Guard::of_runs(&parameters);
         let numbering = Numbering::new(&parameters, false);
+        let assembly = Assembly::new(parameters.fragments(), false);
         let history = [None; HISTORY];
-        Self { parameters, guard, numbering, other_talker: None, history, suspect: None }
+        Self { parameters, guard, numbering, assembly, other_talker: None, history, suspect: None }
     }
 
     /// The same with this guard, of the channel's integrity, instead of an emulation's.
@@ -111,7 +116,9 @@ impl Listener {
 
     /// An end whose talker may have been writing for long: what came before is not lost.
     pub fn joining(parameters: ChannelParameters) -> Self {
-        Self { numbering: Numbering::new(&parameters, true), ..Self::new(parameters) }
+        let numbering = Numbering::new(&parameters, true);
+        let assembly = Assembly::new(parameters.fragments(), true);
+        Self { numbering, assembly, ..Self::new(parameters) }
     }
 
     /// Whether the channel's messages are authenticated.
@@ -135,7 +142,8 @@ impl Listener {
         self.other_talker.as_ref()
     }
 
-    /// Takes a frame that came as `reading` says; copies the message into `value`.
+    /// Takes a frame that came as `reading` says; copies the message into `value`, if it is whole
+    /// now. Allocates nothing.
     ///
     /// # Panics
     /// When `value` is not of the channel's size.
@@ -152,6 +160,10 @@ impl Listener {
             self.other_talker = Some(source);
             return Err(Dropped::Rejected(Reason::Talker));
         }
+        let fragment = match self.parameters.fragments().count {
+            1 => None,
+            _ => Some(self.assembly.part(pdu.payload).ok_or(Dropped::Rejected(Reason::Shape))?),
+        };
         let ready = reading.ready;
         let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch as u32), ready);
         let checked = self.guard.check(unit, &self.parameters, [capture, reading.now]);
@@ -159,10 +171,9 @@ impl Listener {
         let uncertain = pdu.uncertain || reading.uncertain;
         let message = Numbered::new(&pdu, source, (framing, &verified), [capture, ready]);
         let slot = usize::from(pdu.number as u8);
-        let duplicate = |sequence| Err(Dropped::Duplicate { capture, sequence });
         if self.history[slot] == Some(capture) {
             self.guard.pass(&verified);
-            return duplicate(self.numbering.number_of(&message));
+            return Err(self.duplicate(&message, fragment, capture));
         }
         // How far clocks may be apart is known of synchronised ones only.
         if !uncertain && capture > reading.now.max(ready) + self.parameters.clock_error {
@@ -176,16 +187,39 @@ impl Listener {
         }
         self.guard.pass(&verified);
         if !self.is_new(pdu.number as u8, capture) {
-            return duplicate(self.numbering.number_of(&message));
+            return Err(self.duplicate(&message, fragment, capture));
         }
-        let (sequence, gap) = self.numbering.follow(message, relation);
+        let (number, gap) = self.numbering.follow(message, relation);
         self.suspect = None;
         self.history[slot] = Some(capture);
-        value.copy_from_slice(&pdu.payload[..value.len()]);
+        let whole = match fragment {
+            None => {
+                value.copy_from_slice(&pdu.payload[..value.len()]);
+                Some(Whole { capture, sequence: number, gap })
+            }
+            Some(fragment) => self.assembly.take(fragment, (capture, number), gap, value),
+        };
+        let Whole { capture, sequence, gap } = whole.ok_or(Dropped::Fragment)?;
         let late = ready > capture + self.parameters.fixed_delay;
         let flags = if late { flag::LATE } else { 0 } | if uncertain { flag::UNCERTAIN } else { 0 };
         let Pdu { instance, meeting, .. } = pdu;
         Ok(Accepted { capture, sequence, gap, flags, instance, meeting })
+    }
+
+    /// A copy of a message, or of one of its fragments: the last one stands for the message.
+    fn duplicate(
+        &self,
+        message: &Numbered,
+        fragment: Option<(Fragment, &[u8])>,
+        capture: SyncedTime,
+    ) -> Dropped {
+        let sequence = self.numbering.number_of(message);
+        let Some((fragment, _)) = fragment else { return Dropped::Duplicate { capture, sequence } };
+        if fragment.index + 1 < fragment.count {
+            return Dropped::Fragment;
+        }
+        let (capture, sequence) = self.assembly.name(fragment, (capture, sequence));
+        Dropped::Duplicate { capture, sequence }
     }
 
     /// Whether a message that is no copy is not older than the last one.

@@ -346,6 +346,7 @@ impl Meeting {
 ///
 /// # Errors
 /// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets again.
+/// [`ChannelError::InFragments`] where messages of one of the channels are longer than a frame.
 pub fn rendezvous<P: ChannelIo, L: Log>(
     talker: &mut TalkerEndpoint<P, L>,
     value: &[u8],
@@ -353,6 +354,9 @@ pub fn rendezvous<P: ChannelIo, L: Log>(
     received: &mut [u8],
 ) -> Result<MessageInfo, ChannelError> {
     let delays = [talker.talker.parameters(), listener.listener.parameters()];
+    if delays.iter().any(|parameters| parameters.fragments().count > 1) {
+        return Err(ChannelError::InFragments);
+    }
     let delay = delays.map(|p| p.fixed_delay).into_iter().max().unwrap_or_default();
     talker.meeting.begin(delay, talker.talker.parameters().interval);
     let met = meet(talker, value, listener, received, delay);

@@ -1,5 +1,7 @@
 //! Which talker a message is of, and how many messages are missing before it.
 //!
+//! A message is here what a frame carries, be it a fragment of a longer one.
+//!
 //! A frame's number wraps, so it tells how many are missing only together with the time that has
 //! passed between two captures: the declared rate allows so many messages in it and no more. What
 //! cannot be is never called a loss.
@@ -82,8 +84,11 @@ const STEADY: u64 = 1_024;
 /// Follows one talker.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbering {
+    /// Of frames, of which each message may have several.
     interval: Span,
-    tolerance: Span,
+    frames: u32,
+    /// Whether messages have a pace.
+    is_paced: bool,
     /// By how much messages may come before their time, after a late one too.
     early: Span,
     silence: Span,
@@ -101,11 +106,25 @@ impl Numbering {
     pub(crate) fn new(parameters: &ChannelParameters, joins: bool) -> Self {
         let ChannelParameters { interval, tolerance, catch_up, fixed_delay, .. } = *parameters;
         let silence = interval * SILENCE + tolerance + fixed_delay;
-        let interval = interval.max(Span::from_ns(1));
+        let is_paced = tolerance < interval;
+        let frames = parameters.fragments().count;
+        let of_frames = Span::from_ns((interval.as_ns() / i64::from(frames)).max(1));
         let former = [None; FORMER];
         let sign = [SyncedTime::ZERO; 2];
-        let early = tolerance + catch_up;
-        Self { interval, tolerance, early, silence, joins, last: None, sign, former, oldest: 0 }
+        // The frames of a message come together.
+        let early = tolerance + catch_up + (interval - of_frames).max(Span::ZERO);
+        Self {
+            interval: of_frames,
+            frames,
+            is_paced,
+            early,
+            silence,
+            joins,
+            last: None,
+            sign,
+            former,
+            oldest: 0,
+        }
     }
 
     /// When the last message was captured.
@@ -208,7 +227,7 @@ impl Numbering {
             return (missing == 0 || set_back).then_some(missing);
         }
         // Sporadic traffic has no pace by which to tell the turns of the count.
-        if self.tolerance >= self.interval {
+        if !self.is_paced {
             return Some(missing);
         }
         let interval = self.interval.as_ns().unsigned_abs();
@@ -216,7 +235,7 @@ impl Numbering {
         let turns = (expected.saturating_sub(count) + modulus / 2) / modulus;
         let turned = count + turns * modulus;
         // After so long a time that most counts would do, none is told.
-        let near = 1 + expected / STEADY;
+        let near = u64::from(self.frames) + expected / STEADY;
         let told = near <= modulus / 16;
         let steady = told && turned.abs_diff(expected) <= near && turned <= most;
         Some(if steady { turned - 1 } else { missing })

@@ -1,8 +1,10 @@
 //! The writing end of a channel as a state machine: rate, sequence and frame.
 
+use crate::fragment::Fragment;
 use crate::integrity::{Epoch, Seal, Stamp, StreamKeys};
 use crate::launch::LaunchTimes;
 use crate::wire::{Header, MAX_FRAME, MIN_FRAME, R_TAG, STREAM_HEADER, TAGGED};
+use onbeat_model::fragment::Fragments;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::rate::{Pace, Rate};
 use onbeat_model::time::{Span, SyncedTime};
@@ -50,10 +52,18 @@ pub struct ChannelParameters {
 }
 
 impl ChannelParameters {
-    /// Octets of the message and its trailer (stream_data_length, IEEE 1722-2016 4.4.4.10).
+    /// How its messages are divided among frames.
+    #[inline]
+    pub fn fragments(&self) -> Fragments {
+        let r_tag = if self.replicated { Octets::new(R_TAG as u32) } else { Octets::default() };
+        Fragments::of(self.size, self.integrity.trailer() + r_tag)
+    }
+
+    /// Octets of a message, or of a fragment with its header, and the trailer (stream_data_length,
+    /// IEEE 1722-2016 4.4.4.10).
     #[inline]
     pub fn stream_data_length(&self) -> Octets {
-        self.size + self.integrity.trailer()
+        self.fragments().payload() + self.integrity.trailer()
     }
 
     /// What its talker keeps to.
@@ -85,8 +95,8 @@ pub struct RateExceeded {
     pub until: SyncedTime,
 }
 
-/// A message whose frame is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A message whose first frame is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Its number, from 0.
     pub sequence: u64,
@@ -105,9 +115,21 @@ pub struct Talker {
     meeting: u32,
     instance: u8,
     seal: Seal,
+    fragments: Fragments,
+    /// The message whose frames are made, and what they say of it.
+    making: Making,
     frame: [u8; MAX_FRAME],
     /// Octets of the frame; 0 if what is the same in all frames is not in it.
     length: usize,
+}
+
+/// What the frames of one message have in common, and which of them is made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Making {
+    sent: Sent,
+    uncertain: bool,
+    meeting: u32,
+    index: u32,
 }
 
 /// What the messages before the next one leave for it.
@@ -138,6 +160,8 @@ impl Talker {
             seal: Seal::of_runs(&parameters, Epoch(u64::from(instance))),
             progress: Progress::default(),
             meeting: 0,
+            fragments: parameters.fragments(),
+            making: Making::default(),
             frame: [0; MAX_FRAME],
             length: 0,
         }
@@ -175,9 +199,10 @@ impl Talker {
         }
     }
 
-    /// Makes the frame of the next message, captured at `now`; [`Talker::frame`] has it. No two
-    /// messages have the same capture time, which is what names them: one of a burst, at an
-    /// instant that is taken, counts as captured a nanosecond later.
+    /// Makes the frame of the next message, captured at `now`; [`Talker::frame`] has it, or that of
+    /// the first fragment, and [`Talker::next_fragment`] makes the others. No two messages have the
+    /// same capture time, which is what names them: one of a burst, at an instant that is taken,
+    /// counts as captured a nanosecond later; behind one in fragments, so many nanoseconds.
     ///
     /// # Panics
     /// When `value` is not of the channel's size.
@@ -204,13 +229,51 @@ impl Talker {
     ) -> Result<Sent, RateExceeded> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
         let sent = self.next(now, at)?;
+        if self.fragments.count > 1 {
+            let meeting = std::mem::take(&mut self.meeting);
+            self.making = Making { sent, uncertain, meeting, index: 0 };
+            self.make_fragment(value);
+            return Ok(sent);
+        }
         let (header, stamp) = self.header(&sent, uncertain);
         self.length = self.seal.renew(&header, value, stamp, &mut self.frame, self.length);
         Ok(sent)
     }
 
+    /// Makes the frame of the next fragment of the message that was written last, which is `value`;
+    /// whether there is one.
+    #[inline]
+    pub fn next_fragment(&mut self, value: &[u8]) -> bool {
+        let is_more = self.making.index + 1 < self.fragments.count;
+        if is_more {
+            self.making.index += 1;
+            self.make_fragment(value);
+        }
+        is_more
+    }
+
+    /// Each frame of a message has its own number and capture time, a nanosecond after the one
+    /// before, as one of a burst.
+    fn make_fragment(&mut self, value: &[u8]) {
+        let Making { sent, uncertain, meeting, index } = self.making;
+        let at = (index * self.fragments.octets.get()) as usize;
+        let end = value.len().min(at + self.fragments.octets.get() as usize);
+        let mut payload = [0; MAX_FRAME];
+        let fragment = Fragment { index: index as u16, count: self.fragments.count as u16 };
+        let length = fragment.emit(&value[at..end], self.fragments.octets, &mut payload);
+        let frame = Sent {
+            sequence: sent.sequence * u64::from(self.fragments.count) + u64::from(index),
+            capture: sent.capture + Span::from_ns(index.into()),
+        };
+        self.meeting = meeting;
+        let (header, stamp) = self.header(&frame, uncertain);
+        let payload = &payload[..length];
+        self.length = self.seal.renew(&header, payload, stamp, &mut self.frame, self.length);
+    }
+
     /// [`Talker::write`] into another frame than the talker's own: that is of the channel's length,
-    /// and `is_made` if it has had a message of this talker since the tag was changed last.
+    /// and `is_made` if it has had a message of this talker since the tag was changed last. Not for
+    /// messages in fragments.
     pub(crate) fn write_into(
         &mut self,
         now: SyncedTime,
@@ -243,7 +306,8 @@ impl Talker {
         }
         progress.pace.sent(at, &rate);
         let capture = progress.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
-        progress.last = Some(capture);
+        let fragments = i64::from(self.fragments.count);
+        progress.last = Some(capture + Span::from_ns(fragments - 1));
         progress.sequence += 1;
         Ok(Sent { sequence: progress.sequence - 1, capture })
     }

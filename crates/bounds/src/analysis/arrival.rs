@@ -83,7 +83,8 @@ impl Arrival {
     /// What the channel library lets a talker send.
     pub(crate) fn of_channel(system: &System, channel: &Channel) -> Self {
         let octets = [channel.frame(); 2];
-        let kind = Kind::Periodic { interval: i128::from(channel.interval.as_ns()), batch: 1 };
+        let interval = i128::from(channel.interval.as_ns());
+        let kind = Kind::Periodic { interval, batch: channel.frames().into() };
         Self::new(system, channel.talker, octets, channel.tolerance(), kind)
     }
 
@@ -140,7 +141,7 @@ impl Arrival {
 
     /// The least time between two frames of a source that sends one at a time.
     pub(crate) fn spacing(&self) -> Span {
-        let Kind::Periodic { interval, .. } = &self.kind else { return Span::ZERO };
+        let Kind::Periodic { interval, batch: 1 } = &self.kind else { return Span::ZERO };
         let least = (interval - self.early).max(0) * BILLION / self.clock;
         Span::from_ns(i64::try_from(least).expect("an interval"))
     }

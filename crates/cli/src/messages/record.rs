@@ -10,7 +10,7 @@ use clap::Args;
 use onbeat::coordinator::protocol::MAX_SELECT;
 use onbeat::{ANY_SIZE, Listener, Timeout};
 use onbeat_machine::messages::{CHANNELS_MAX, MessageWriter};
-use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
+use onbeat_model::fragment::MESSAGE_MAX;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ impl<W: Write> Recording<W> {
         ends: &mut [Listener],
         count: Option<u64>,
     ) -> anyhow::Result<()> {
-        let mut value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
+        let mut value = vec![0; MESSAGE_MAX.get() as usize];
         while count.is_none_or(|most| self.messages < most) {
             let ready = {
                 let all: Vec<&Listener> = ends.iter().collect();

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use onbeat::{AnnouncedThread, Span, Talker};
 use onbeat_machine::messages::{MessageReader, RecordedChannel};
-use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
+use onbeat_model::fragment::MESSAGE_MAX;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ fn chosen(
 fn one(path: &Path, name: &str, mut end: Talker) -> anyhow::Result<Replayed> {
     let mut reader = open(path)?;
     let size = end.talker().parameters().size.get() as usize;
-    let mut value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
+    let mut value = vec![0; MESSAGE_MAX.get() as usize];
     let (mut replayed, mut missed) = (Replayed::default(), Missed::of(name));
     while let Some(message) = reader.next_message()? {
         let (channel, at, length) = (message.channel, message.capture, message.value.len());

@@ -2,7 +2,8 @@
  * Does what its arguments say, one call each, and writes what every call returned into NAME.log:
  * one script for all engines. `script NAME COMMAND...`; the commands stand in `commands` below.
  * Ends are numbered in the order of their opening, talkers and listeners apart; the message that
- * is written is the number of writes so far.
+ * is written is the number of writes so far, which the octets behind it follow from, if `size` says
+ * that it is longer.
  */
 #define _DEFAULT_SOURCE
 #include "common.h"
@@ -22,6 +23,8 @@ static onbeat_selector *selector;
 static unsigned selects;
 static uint64_t written;
 static int times;
+static size_t size = sizeof(uint64_t);
+static unsigned char message_octets[65536];
 
 static const char *word(onbeat_status status)
 {
@@ -42,18 +45,50 @@ static onbeat_status said(const char *what, onbeat_status status)
 	return status;
 }
 
+static unsigned char octet(uint64_t value, size_t at)
+{
+	return (unsigned char)(value * 31 + at * 7 + at / 251);
+}
+
+/* The message of that number. */
+static const void *message_of(uint64_t value)
+{
+	memcpy(message_octets, &value, sizeof(value));
+	for (size_t at = sizeof(value); at < size; at++)
+		message_octets[at] = octet(value, at);
+	return message_octets;
+}
+
+/* The number of the message that was read, all of whose octets are right. */
+static uint64_t number_of_message(void)
+{
+	uint64_t value;
+
+	memcpy(&value, message_octets, sizeof(value));
+	for (size_t at = sizeof(value); at < size; at++)
+		EXPECT(message_octets[at] == octet(value, at));
+	return value;
+}
+
+static onbeat_status do_size(const char *what)
+{
+	(void)what;
+	size = (size_t)number();
+	return ONBEAT_OK;
+}
+
 static onbeat_status do_talker(const char *what)
 {
 	const char *channel = *next++;
 
-	return said(what, onbeat_talker_open(run, channel, 8, &talkers[talker_count++]));
+	return said(what, onbeat_talker_open(run, channel, size, &talkers[talker_count++]));
 }
 
 static onbeat_status do_listener(const char *what)
 {
 	const char *channel = *next++;
 
-	return said(what, onbeat_listener_open(run, channel, 8, &listeners[listener_count++]));
+	return said(what, onbeat_listener_open(run, channel, size, &listeners[listener_count++]));
 }
 
 static onbeat_status do_start(const char *what)
@@ -82,33 +117,35 @@ static onbeat_status do_work(const char *what)
 static onbeat_status do_write(const char *what)
 {
 	onbeat_talker *talker = talkers[number()];
+	const void *message = message_of(++written);
 	onbeat_status status;
 
-	written++;
 	if (strcmp(what, "w") == 0)
-		status = onbeat_write(talker, &written, NULL);
+		status = onbeat_write(talker, message, NULL);
 	else if (strcmp(what, "tw") == 0)
-		status = onbeat_try_write(talker, &written, NULL);
+		status = onbeat_try_write(talker, message, NULL);
 	else if (strcmp(what, "ww") == 0)
-		status = onbeat_write_wait(talker, &written, NULL, NULL);
+		status = onbeat_write_wait(talker, message, NULL, NULL);
 	else
-		status = onbeat_write_at(talker, &written, number() * 1000, NULL);
+		status = onbeat_write_at(talker, message, number() * 1000, NULL);
 	return said(what, status);
 }
 
 static onbeat_status do_write_many(const char *what)
 {
 	onbeat_talker *talker = talkers[number()];
-	uint64_t values[32];
 	size_t count = number(), sent;
+	unsigned char *values = calloc(count, size);
 	onbeat_status status;
 
+	EXPECT(values != NULL);
 	for (size_t i = 0; i < count; i++)
-		values[i] = ++written;
+		memcpy(values + i * size, message_of(++written), size);
 	if (strcmp(what, "wm") == 0)
 		status = onbeat_write_many(talker, values, count, &sent, NULL);
 	else
 		status = onbeat_try_write_many(talker, values, count, &sent, NULL);
+	free(values);
 	fprintf(out, "%zu by ", sent);
 	return said(what, status);
 }
@@ -128,22 +165,22 @@ static onbeat_status do_read(const char *what)
 {
 	onbeat_listener *listener = listeners[number()];
 	onbeat_message message;
-	uint64_t value = 0;
+	void *octets = message_octets;
 	onbeat_status status;
 
 	if (strcmp(what, "r") == 0)
-		status = onbeat_read(listener, &value, &message);
+		status = onbeat_read(listener, octets, &message);
 	else if (strcmp(what, "rw") == 0)
-		status = onbeat_read_wait(listener, &value, &message);
+		status = onbeat_read_wait(listener, octets, &message);
 	else if (strcmp(what, "tr") == 0)
-		status = onbeat_try_read(listener, &value, &message);
+		status = onbeat_try_read(listener, octets, &message);
 	else if (strcmp(what, "rl") == 0)
-		status = onbeat_read_latest(listener, &value, &message);
+		status = onbeat_read_latest(listener, octets, &message);
 	else
-		status = onbeat_read_timeout(listener, &value, number() * 1000, &message);
+		status = onbeat_read_timeout(listener, octets, number() * 1000, &message);
 	if (status != ONBEAT_OK)
 		return said(what, status);
-	show(what, value, &message);
+	show(what, number_of_message(), &message);
 	return status;
 }
 
@@ -151,10 +188,10 @@ static onbeat_status do_rendezvous(const char *what)
 {
 	onbeat_talker *talker = talkers[number()];
 	onbeat_listener *listener = listeners[number()];
-	uint64_t value = 0;
+	static unsigned char theirs[sizeof(message_octets)];
+	const void *ours = message_of(++written);
 
-	written++;
-	return said(what, onbeat_rendezvous(talker, &written, listener, &value, NULL));
+	return said(what, onbeat_rendezvous(talker, ours, listener, theirs, NULL));
 }
 
 static onbeat_status do_limit(const char *what)
@@ -292,7 +329,8 @@ static const struct command {
 	{ "ctr", do_counters },   { "close", do_close }, { "pause", do_pause },
 	{ "note", do_note },	   { "times", do_times }, { "exit", do_exit },
 	{ "loop", do_loop },	   { "dl", do_deadline }, { "live", do_liveness },
-	{ "xT", do_close_talker }, { "wm", do_write_many }, { "twm", do_write_many },
+	{ "size", do_size },	   { "xT", do_close_talker }, { "wm", do_write_many },
+	{ "twm", do_write_many },
 };
 
 static onbeat_status perform(void)

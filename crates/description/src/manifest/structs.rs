@@ -6,12 +6,12 @@ use super::eval::Constants;
 use super::layout::{has_attributes, is_packed};
 use super::{named_children, parse, preprocess, walk, words};
 use crate::{limits, shorten};
-use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
+use onbeat_model::fragment::MESSAGE_MAX;
 use std::collections::BTreeMap;
 use tree_sitter::Node;
 
 /// The most octets of a struct: more fits in no message.
-const OCTETS_MAX: u32 = MAX_CHANNEL_PAYLOAD.get();
+const OCTETS_MAX: u32 = MESSAGE_MAX.get();
 /// How deep structs may stand in each other.
 const DEPTH: u32 = 16;
 
@@ -455,7 +455,7 @@ mod tests {
             ("struct s { int a[]; };", "without a length"),
             ("struct s { int a[0]; };", "no length"),
             ("struct s { int a[N]; };", "the value of `N` is unknown"),
-            ("struct s { char a[1477]; };", "larger than a message"),
+            ("struct s { char a[65537]; };", "larger than a message"),
             ("struct s { };", "no fields"),
             ("struct s { struct { int a; }; };", "without a name"),
             ("struct s { long double a; };", "type `long double`"),

@@ -9,8 +9,11 @@ const R_TAG: i64 = 6;
 /// What a frame occupies of the wire beside itself: preamble, delimiter and gap.
 const PREAMBLE_AND_GAP: i64 = 20;
 
-/// The longest message of a channel that may be authenticated.
-const PROTECTED_MOST: i64 = 1_476 - 32;
+/// The longest message that one frame carries.
+const ONE_FRAME: i64 = 1_476;
+
+/// The same of a channel that may be authenticated.
+const PROTECTED_MOST: i64 = ONE_FRAME - 32;
 
 impl Draft<'_> {
     pub(super) fn channels(&mut self) {
@@ -62,8 +65,16 @@ impl Draft<'_> {
             false => format!("01:00:5e:00:02:{number:02x}"),
         };
         let stream_id = if in_manifest { json!(number + 1) } else { self.stream_id(number) };
-        let usual = self.dice.magnitude(1, 1_400);
-        let size = self.number("Channel.size_octets", usual);
+        // Some messages are longer than a frame; those with windows are not.
+        let longer = class != "scheduled" && self.chance(12);
+        let usual = match longer {
+            true => self.dice.magnitude(ONE_FRAME + 1, 20_000),
+            false => self.dice.magnitude(1, 1_400),
+        };
+        let mut size = self.number("Channel.size_octets", usual);
+        if class == "scheduled" {
+            size = json!(size.as_i64().expect("a size").min(ONE_FRAME));
+        }
         let usual = self.dice.one(&[250_000, 1_000_000, 1_000_000, 2_000_000, 20_000_000]);
         let (key, value) = if self.chance(30) {
             ("rate_hz", self.number("Channel.rate_hz", 1_000_000_000 / usual))
@@ -96,8 +107,9 @@ impl Draft<'_> {
         if !reserve || self.optional() {
             channel.insert("reserve".into(), json!(reserve));
         }
-        // A trailer takes room of the message.
-        if size.as_i64().is_some_and(|size| size <= PROTECTED_MOST) && self.optional() {
+        // A trailer takes room of the frame.
+        let has_room = |size| class != "scheduled" || size <= PROTECTED_MOST;
+        if size.as_i64().is_some_and(has_room) && self.optional() {
             let integrity = self.dice.one(&["none", "crc", "authenticated"]);
             channel.insert("integrity".into(), json!(integrity));
         }
@@ -166,7 +178,7 @@ impl Draft<'_> {
                     continue;
                 }
                 if let Some(size) = flow.get("size_octets").and_then(Value::as_i64) {
-                    flow["size_octets"] = json!((size - R_TAG).max(1));
+                    flow["size_octets"] = json!((size.min(PROTECTED_MOST) - R_TAG).max(1));
                 }
                 if kind == "channel" && self.chance(50) {
                     self.paths(flow, talker, host(listener).into_iter().collect());

@@ -1,9 +1,11 @@
 //! Reading record files: any octets give messages, or say where the file is damaged.
 
-use super::{BLOCK_OCTETS, CHANNELS_MAX, NANOSECONDS};
+use super::{BLOCK_OCTETS, CHANNELS_MAX, DESCRIPTION, NANOSECONDS};
+use onbeat_model::fragment::{Fragments, MESSAGE_MAX};
 use onbeat_model::limits::{CHANNEL_NAME_OCTETS, DURATION};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
+use onbeat_runtime::fragment::Fragment;
 use onbeat_runtime::wire::Frame;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -58,23 +60,73 @@ pub struct MessageReader<R> {
     from: R,
     parser: Option<PcapNgParser>,
     channels: Vec<RecordedChannel>,
+    /// Of each channel whose messages are in fragments: the one that is put together.
+    parts: Vec<Option<Parts>>,
     block: Vec<u8>,
     /// Where the next block begins.
     at: u64,
 }
 
-/// A message before it borrows the block.
+/// A message of which some fragments are there.
+struct Parts {
+    octets: usize,
+    fragments: Fragments,
+    /// When it was captured, and what was lost before it.
+    first: (SyncedTime, u64),
+    value: Vec<u8>,
+}
+
+impl Parts {
+    /// Of a channel that has this description.
+    fn of(description: &str) -> Option<Self> {
+        let [before, after] = DESCRIPTION;
+        let octets = description.strip_prefix(before)?.strip_suffix(after)?.parse().ok()?;
+        let most = MESSAGE_MAX.get() as usize;
+        let octets = Some(octets).filter(|octets| (1..=most).contains(octets))?;
+        let fragments = Fragments::of(Octets::new(octets as u32), Octets::default());
+        let value = Vec::new();
+        let first = (SyncedTime::ZERO, 0);
+        (fragments.count > 1).then_some(Self { octets, fragments, first, value })
+    }
+
+    /// Takes the next fragment; when the message was captured and what was lost before it, if it is
+    /// whole.
+    fn take(
+        &mut self,
+        payload: &[u8],
+        first: (SyncedTime, u64),
+    ) -> Result<Option<(SyncedTime, u64)>, String> {
+        let Fragments { count, octets } = self.fragments;
+        let (fragment, part) = Fragment::parse(payload).ok_or("no fragment of a message")?;
+        if fragment.index == 0 {
+            self.value.clear();
+            self.first = first;
+        }
+        let at = usize::from(fragment.index) * octets.get() as usize;
+        let is_next = self.value.len() == at && part.len() == octets.get() as usize;
+        if !is_next || u32::from(fragment.count) != count {
+            return Err("a fragment without the ones before it".into());
+        }
+        self.value.extend_from_slice(part);
+        let is_whole = u32::from(fragment.index) + 1 == count;
+        Ok(is_whole.then_some(self.first))
+    }
+}
+
+/// A message before it borrows the reader.
 struct Found {
     channel: usize,
     capture: SyncedTime,
     lost: u64,
-    value: std::ops::Range<usize>,
+    /// Where in the block it is; none of one that was put together.
+    value: Option<std::ops::Range<usize>>,
 }
 
 impl<R: Read> MessageReader<R> {
     /// Of a file from its beginning.
     pub fn new(from: R) -> Self {
-        Self { from, parser: None, channels: Vec::new(), block: Vec::new(), at: 0 }
+        let (channels, parts) = (Vec::new(), Vec::new());
+        Self { from, parser: None, channels, parts, block: Vec::new(), at: 0 }
     }
 
     /// The channels of the file as far as it was read.
@@ -92,7 +144,10 @@ impl<R: Read> MessageReader<R> {
             }
             if let Some(found) = self.take().map_err(wrong)? {
                 let Found { channel, capture, lost, value } = found;
-                let value = &self.block[value];
+                let value = match (value, &self.parts[channel]) {
+                    (None, Some(parts)) => &parts.value[..parts.octets],
+                    (value, _) => &self.block[value.unwrap_or_default()],
+                };
                 return Ok(Some(RecordedMessage { channel, capture, lost, value }));
             }
         }
@@ -160,32 +215,45 @@ impl<R: Read> MessageReader<R> {
                 if self.channels.len() == CHANNELS_MAX {
                     return Err(format!("more than {CHANNELS_MAX} channels"));
                 }
-                let channel = channel_of(&interface)?;
+                let (channel, parts) = channel_of(&interface)?;
                 if self.channels.iter().any(|other| other.name == channel.name) {
                     return Err(format!("channel `{}` for the second time", channel.name));
                 }
                 self.channels.push(channel);
+                self.parts.push(parts);
                 Ok(None)
             }
             Block::EnhancedPacket(packet) => {
                 let channel = packet.interface_id as usize;
                 let of = self.channels.get_mut(channel);
                 let of = of.ok_or_else(|| format!("a message of channel number {channel}"))?;
-                let (capture, value) = message_of(&packet)?;
+                let (capture, payload) = message_of(&packet)?;
+                let lost = packet.options.iter().find_map(|option| match option {
+                    EnhancedPacketOption::DropCount(count) => Some(*count),
+                    _ => None,
+                });
+                let lost = lost.unwrap_or(0);
+                if let Some(parts) = &mut self.parts[channel] {
+                    let whole = parts.take(payload, (capture, lost));
+                    let whole = whole.map_err(|why| format!("channel `{}`: {why}", of.name))?;
+                    of.messages += u64::from(whole.is_some());
+                    return Ok(whole.map(|(capture, lost)| Found {
+                        channel,
+                        capture,
+                        lost,
+                        value: None,
+                    }));
+                }
                 // It borrows the block: where in it?
-                let start = value.as_ptr().addr() - self.block.as_ptr().addr();
-                let size = Octets::new(value.len() as u32);
+                let start = payload.as_ptr().addr() - self.block.as_ptr().addr();
+                let size = Octets::new(payload.len() as u32);
                 if *of.size.get_or_insert(size) != size {
                     let (name, size) = (&of.name, size.get());
                     return Err(format!("channel `{name}`: a message of another size, {size}"));
                 }
                 of.messages += 1;
-                let lost = packet.options.iter().find_map(|option| match option {
-                    EnhancedPacketOption::DropCount(count) => Some(*count),
-                    _ => None,
-                });
-                let value = start..start + value.len();
-                Ok(Some(Found { channel, capture, lost: lost.unwrap_or(0), value }))
+                let value = Some(start..start + payload.len());
+                Ok(Some(Found { channel, capture, lost, value }))
             }
             Block::Packet(_) | Block::SimplePacket(_) => {
                 Err("a packet without channel and time in nanoseconds".into())
@@ -200,15 +268,18 @@ fn broken(error: PcapError) -> String {
     format!("not pcapng: {error}")
 }
 
-/// The channel that an interface is.
-fn channel_of(interface: &InterfaceDescriptionBlock<'_>) -> Result<RecordedChannel, String> {
-    let mut name = None;
+/// The channel that an interface is, and what its fragments are put together in.
+fn channel_of(
+    interface: &InterfaceDescriptionBlock<'_>,
+) -> Result<(RecordedChannel, Option<Parts>), String> {
+    let (mut name, mut parts) = (None, None);
     // Microseconds, where nothing else is said.
     let mut resolution = 6;
     for option in &interface.options {
         match option {
             InterfaceDescriptionOption::IfName(said) => name = Some(said.to_string()),
             InterfaceDescriptionOption::IfTsResol(said) => resolution = *said,
+            InterfaceDescriptionOption::IfDescription(said) => parts = Parts::of(said),
             _ => {}
         }
     }
@@ -220,7 +291,8 @@ fn channel_of(interface: &InterfaceDescriptionBlock<'_>) -> Result<RecordedChann
         let name = name.escape_debug();
         return Err(format!("interface `{name}` is no channel: not Ethernet in nanoseconds"));
     }
-    Ok(RecordedChannel { name, size: None, messages: 0 })
+    let size = parts.as_ref().map(|parts| Octets::new(parts.octets as u32));
+    Ok((RecordedChannel { name, size, messages: 0 }, parts))
 }
 
 /// The capture time and the octets of the message that a packet is.

@@ -78,6 +78,40 @@ fn what_is_written_is_read_to_the_nanosecond() {
 }
 
 #[test]
+fn messages_in_fragments_are_read_as_they_were_written() {
+    let (long, short) = (vec![7; 5_000], vec![8; 3]);
+    let channels = [("a", parameters(5_000)), ("b", parameters(3))];
+    let mut writer = MessageWriter::new(Vec::new(), channels.into_iter()).expect("written");
+    let mut other = long.clone();
+    other[4_999] = 1;
+    for (channel, ns, gap, value) in [(0, 1, 0, &long), (1, 2, 1, &short), (0, 9, 4, &other)] {
+        assert!(writer.message(channel, &info(ns, 40_000, gap), value).expect("written"));
+    }
+    let file = writer.finish();
+    let wanted = vec![(0, 1, 0, long), (1, 2, 1, short), (0, 9, 4, other)];
+    assert_eq!(read(&file), (wanted, None));
+    let mut reader = MessageReader::new(&file[..]);
+    while reader.next_message().expect("whole").is_some() {}
+    let [a, b] = reader.channels() else { panic!("two channels") };
+    assert_eq!((a.messages, a.size, b.size), (2, Some(Octets::new(5_000)), Some(Octets::new(3))));
+    for place in 0..file.len() {
+        for octet in [0, 1, 0x7f, 0xff] {
+            let mut changed = file.clone();
+            changed[place] = octet;
+            let _ = read(&changed);
+        }
+        let _ = read(&file[..place]);
+    }
+    // The second fragment's index says the third.
+    let index = [&[0, 1, 0, 4][..], &[7; 8]].concat();
+    let place = file.windows(12).position(|octets| octets == index).expect("it");
+    let mut changed = file;
+    changed[place + 1] = 2;
+    let wrong = read(&changed).1.expect("damaged");
+    assert!(wrong.contains("channel `a`: a fragment without the ones before it"), "{wrong}");
+}
+
+#[test]
 fn a_file_that_is_cut_off_or_another_one_is_damaged_at_a_place() {
     let file = file();
     let whole = read(&file).0.len();

@@ -1,8 +1,11 @@
 //! Writing record files.
 
-use super::{CHANNELS_MAX, NANOSECONDS};
+use super::{CHANNELS_MAX, DESCRIPTION, NANOSECONDS};
+use onbeat_model::fragment::Fragments;
 use onbeat_model::record::flag;
+use onbeat_model::units::Octets;
 use onbeat_runtime::channel::MessageInfo;
+use onbeat_runtime::fragment::Fragment;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{self, Header, MAX_FRAME};
 use pcap_file::pcapng::PcapNgWriter;
@@ -34,14 +37,20 @@ impl<W: Write> MessageWriter<W> {
         let mut writer = PcapNgWriter::with_endianness(into, Endianness::Little)?;
         let mut known = Vec::new();
         for (name, parameters) in channels {
+            let mut options = vec![
+                InterfaceDescriptionOption::IfName(name.into()),
+                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+            ];
+            if fragments(&parameters).count > 1 {
+                let [before, after] = DESCRIPTION;
+                let said = format!("{before}{}{after}", parameters.size.get());
+                options.push(InterfaceDescriptionOption::IfDescription(said.into()));
+            }
             // No limit to what is kept of a frame.
             writer.write_pcapng_block(InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
                 snaplen: 0,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(name.into()),
-                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                ],
+                options,
             })?;
             known.push(parameters);
         }
@@ -62,7 +71,8 @@ impl<W: Write> MessageWriter<W> {
     ) -> PcapResult<bool> {
         let parameters = &self.channels[channel];
         let Ok(at) = u64::try_from(info.capture.as_ns()) else { return Ok(false) };
-        let header = Header {
+        let Fragments { count, octets } = fragments(parameters);
+        let mut header = Header {
             destination: parameters.destination,
             source: parameters.source,
             vlan: parameters.vlan,
@@ -75,21 +85,50 @@ impl<W: Write> MessageWriter<W> {
             timestamp: parameters.epoch.wrapping_add(info.capture.as_ns()) as u32,
             meeting: info.meeting,
         };
-        let length = wire::emit(&header, value, &mut self.frame);
-        let lost = (info.gap > 0).then(|| EnhancedPacketOption::DropCount(info.gap.into()));
-        let packet = EnhancedPacketBlock {
+        if count == 1 {
+            self.packet(channel, &header, (value, at), info.gap)?;
+            return Ok(true);
+        }
+        let first = header;
+        for (index, part) in (0..).zip(value.chunks(octets.get() as usize)) {
+            let mut payload = [0; MAX_FRAME];
+            let fragment = Fragment { index, count: count as u16 };
+            let length = fragment.emit(part, octets, &mut payload);
+            header.number = (info.sequence.wrapping_mul(count.into()) as u16).wrapping_add(index);
+            header.timestamp = first.timestamp.wrapping_add(index.into());
+            let gap = if index == 0 { info.gap } else { 0 };
+            self.packet(channel, &header, (&payload[..length], at + u64::from(index)), gap)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes a frame as a packet.
+    fn packet(
+        &mut self,
+        channel: usize,
+        header: &Header,
+        (payload, at): (&[u8], u64),
+        gap: u32,
+    ) -> PcapResult<()> {
+        let length = wire::emit(header, payload, &mut self.frame);
+        let lost = (gap > 0).then(|| EnhancedPacketOption::DropCount(gap.into()));
+        self.writer.write_pcapng_block(EnhancedPacketBlock {
             interface_id: channel as u32,
             timestamp: Duration::from_nanos(at),
             original_len: length as u32,
             data: (&self.frame[..length]).into(),
             options: lost.into_iter().collect(),
-        };
-        self.writer.write_pcapng_block(packet)?;
-        Ok(true)
+        })?;
+        Ok(())
     }
 
     /// Gives the file back; what is written into it may still be in its buffer.
     pub fn finish(self) -> W {
         self.writer.into_inner()
     }
+}
+
+/// As its frames are made again: without what they carry beside the message.
+fn fragments(parameters: &ChannelParameters) -> Fragments {
+    Fragments::of(parameters.size, Octets::default())
 }

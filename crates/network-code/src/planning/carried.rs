@@ -93,6 +93,10 @@ fn of_channel(channel: &Channel) -> Vec<Diagnostic> {
         let help = "remove `disjoint_paths` and `paths`: a frame of a station is flooded once";
         refuse("is replicated".to_owned(), help);
     }
+    if channel.frames() > 1 {
+        let help = "send less in a message, or split it: a slot of a station has one frame";
+        refuse(format!("has messages of {} frames", channel.frames()), help);
+    }
     if channel.burst > 1 {
         let help = "set `burst_messages` to 1: a buffer of a station has the newest message only";
         refuse(format!("may write {} messages at once", channel.burst), help);

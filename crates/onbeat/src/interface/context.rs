@@ -21,12 +21,13 @@ use crate::recorder::Recorder;
 use crate::regular;
 use crate::selector::SOONER;
 use crate::shared_log::{Board, Identity};
+use onbeat_model::fragment::MESSAGE_MAX;
 use onbeat_model::limits;
 use onbeat_model::plan::ChannelPlan;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, ReservationMode};
 use onbeat_model::time::Span;
-use onbeat_model::units::{MacAddress, Octets, frame};
+use onbeat_model::units::{MacAddress, Octets};
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::Limited;
 use onbeat_runtime::launch::LaunchTimes;
@@ -503,15 +504,16 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
         let fine = (least..=most).contains(&value);
         fine.then_some(()).ok_or_else(|| format!("its {what} must be from {least} to {most}"))
     };
-    let r_tag = if parameters.replicated { frame::R_TAG.get() } else { 0 };
-    let trailer = parameters.integrity.trailer().get();
-    let longest = frame::MAX_CHANNEL_PAYLOAD.get() - trailer - r_tag;
     let size = parameters.size.get();
     if name.is_empty() || name.len() > limits::CHANNEL_NAME_OCTETS {
         return Err(format!("its name must have 1 to {} octets", limits::CHANNEL_NAME_OCTETS));
     }
-    if size == 0 || size > longest {
-        return Err(format!("a message of {size} octets; it may have 1 to {longest}"));
+    if size == 0 || size > MESSAGE_MAX.get() {
+        return Err(format!("a message of {size} octets; it may have 1 to {}", MESSAGE_MAX.get()));
+    }
+    if parameters.fragments().count > 1 && (parameters.launch.is_some() || parameters.replicated) {
+        let what = if parameters.replicated { "a replicated" } else { "a scheduled" };
+        return Err(format!("a message of {size} octets; one of {what} channel has one frame"));
     }
     if parameters.stream_id.0 == 0 {
         return Err("stream identifier 0 names no stream".to_owned());

@@ -206,14 +206,18 @@ pub(super) fn fits(interface: &Interface, channel: &ChannelParameters) -> io::Re
     let Some(over) = payload.checked_sub(interface.mtu as usize).filter(|over| *over > 0) else {
         return Ok(());
     };
-    let longest = (channel.size.get() as usize).saturating_sub(over);
-    let why = format!(
-        "a message of {} octets does not fit into one frame: with an MTU of {} octets it may have \
-         {longest}; `ip link set {} mtu {payload}` allows it",
-        channel.size.get(),
-        interface.mtu,
-        interface.name,
-    );
+    let (size, mtu, name) = (channel.size.get() as usize, interface.mtu, &interface.name);
+    let why = match channel.fragments().count {
+        1 => format!(
+            "a message of {size} octets does not fit into one frame: with an MTU of {mtu} octets \
+             it may have {}; `ip link set {name} mtu {payload}` allows it",
+            size.saturating_sub(over)
+        ),
+        _ => format!(
+            "a message of {size} octets is sent in frames that need an MTU of {payload} octets, \
+             and it is {mtu}; `ip link set {name} mtu {payload}` allows it"
+        ),
+    };
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 

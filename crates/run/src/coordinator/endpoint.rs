@@ -7,11 +7,13 @@ use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
+use onbeat_runtime::fragment::Fragment;
 use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::queue::ReceiveQueue;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, Header};
 use rustix::fd::{AsRawFd, OwnedFd};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,8 +38,10 @@ pub(super) struct Endpoint {
     /// Its memory, kept open for others to look at (`onbeat stat`).
     pub(super) _memory: Option<OwnedFd>,
     pub(super) parameters: ChannelParameters,
-    /// Talker: when each frame was queued at the port.
+    /// Talker: when the first frame of each message was queued at the port.
     pub(super) transfers: Vec<NetTime>,
+    /// Talker: the frames of the last message that are still to come.
+    behind: u32,
     /// Listener: what was delivered, also before it was opened.
     pub(super) delivered: Deliveries,
     /// Listener, virtual time: delivered frames that are not read yet.
@@ -86,6 +90,8 @@ struct Delivered {
     /// Lower 32 bits of the capture time.
     timestamp: u32,
     number: u16,
+    /// Which fragment of its message it is, where messages have several.
+    index: u16,
     /// The queue was full before the program came for it.
     overflowed: bool,
 }
@@ -111,6 +117,7 @@ impl Endpoint {
             _memory: keep_open(memory),
             parameters,
             transfers: Vec::with_capacity(if role == Role::Talker { reserve } else { 0 }),
+            behind: 0,
             delivered: Deliveries::default(),
             inbox: ReceiveQueue::default(),
             ignored: Cell::new(0),
@@ -122,6 +129,16 @@ impl Endpoint {
             start: 1,
             before: None,
         }
+    }
+
+    /// A frame that the program sent is queued at the port.
+    pub(super) fn queued(&mut self, at: NetTime) {
+        if self.behind > 0 {
+            self.behind -= 1;
+            return;
+        }
+        self.behind = self.parameters.fragments().count - 1;
+        self.transfers.push(at);
     }
 
     /// When the last message was captured of which there is a record.
@@ -170,15 +187,16 @@ impl Deliveries {
     pub(super) fn add(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
         if let Ok(frame) = Frame::parse(octets) {
             let Header { timestamp, number, .. } = frame.header;
+            let index = Fragment::parse(frame.payload).map_or(0, |(fragment, _)| fragment.index);
             let overflowed = false;
-            self.frames.push(Delivered { arrived, ready, timestamp, number, overflowed });
+            self.frames.push(Delivered { arrived, ready, timestamp, number, index, overflowed });
         }
     }
 
     /// The same of a message that a station has delivered.
     pub(super) fn add_message(&mut self, at: NetTime, timestamp: u32, number: u16) {
-        let (arrived, ready, overflowed) = (at, at, false);
-        self.frames.push(Delivered { arrived, ready, timestamp, number, overflowed });
+        let (arrived, ready, index, overflowed) = (at, at, 0, false);
+        self.frames.push(Delivered { arrived, ready, timestamp, number, index, overflowed });
     }
 
     /// Remembers that a frame was dropped from the queue, in the order of their coming.
@@ -198,7 +216,30 @@ impl Deliveries {
         }
     }
 
-    /// Records of the frames that were delivered and of which the program left no record: it did
+    /// The messages that were delivered whole.
+    fn messages(&self, frames: u32) -> Cow<'_, [Delivered]> {
+        if frames == 1 {
+            return Cow::Borrowed(&self.frames);
+        }
+        let mut whole: Vec<Delivered> = Vec::new();
+        let mut begun: Option<Delivered> = None;
+        for frame in &self.frames {
+            let of = frame.timestamp.wrapping_sub(frame.index.into());
+            let before = begun.filter(|begun| begun.timestamp == of);
+            if before.is_some_and(|before| frame.index <= before.index) {
+                // A copy.
+                continue;
+            }
+            let before = before.filter(|before| before.index + 1 == frame.index);
+            let overflowed = frame.overflowed || before.is_some_and(|before| before.overflowed);
+            let so_far = Delivered { timestamp: of, overflowed, ..*frame };
+            begun = (before.is_some() || frame.index == 0).then_some(so_far);
+            whole.extend(begun.filter(|b| u32::from(b.index) + 1 == frames));
+        }
+        Cow::Owned(whole)
+    }
+
+    /// Records of the messages that were delivered and of which the program left no record: it did
     /// not come to read them, or not in time, or had not opened the end. `reading` is what its
     /// host's clock read at an instant.
     pub(super) fn unread(
@@ -207,10 +248,13 @@ impl Deliveries {
         records: &[Record],
         reading: impl Fn(NetTime) -> SyncedTime,
     ) -> Vec<Record> {
-        // A talker whose clock was set back may capture at the same reading again.
-        let name = |r: &Record| (r.capture, r.sequence as u16);
+        let frames = parameters.fragments().count;
+        // A talker whose clock was set back may capture at the same reading again. The number of a
+        // message in fragments is not in its frames.
+        let name = |r: &Record| (r.capture, if frames == 1 { r.sequence as u16 } else { 0 });
         let read: HashSet<_> = records.iter().map(name).collect();
-        let all = self.frames.iter().map(|frame| {
+        let messages = self.messages(frames);
+        let all = messages.iter().map(|frame| {
             let ready = reading(frame.ready);
             // Frames carry network time, records the run's.
             let timestamp = frame.timestamp.wrapping_sub(parameters.epoch as u32);

@@ -854,7 +854,7 @@ impl<'a> Session<'a> {
         if self.engine.now() < self.stop {
             let channel = self.endpoints[EndpointId(end)].channel;
             let queued = self.engine.send(channel, frame);
-            self.endpoints[EndpointId(end)].transfers.push(queued);
+            self.endpoints[EndpointId(end)].queued(queued);
         }
         Ok(())
     }
@@ -880,6 +880,9 @@ impl<'a> Session<'a> {
         {
             let queued = self.engine.send(channel, frame);
             talker.queued(clock.read(queued));
+            while let Some(frame) = talker.next_frame() {
+                self.engine.send(channel, frame);
+            }
         }
         self.set_synthetic_alarm(channel);
     }

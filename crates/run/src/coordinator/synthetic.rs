@@ -5,7 +5,7 @@ use onbeat_model::record::Record;
 use onbeat_model::system::Channel;
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::Framing;
-use onbeat_runtime::listener::{Listener, Reading, record_of};
+use onbeat_runtime::listener::{Dropped, Listener, Reading, record_of};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 
 /// A synthetic talker.
@@ -51,7 +51,7 @@ impl SyntheticTalker {
     }
 
     /// Writes the message that is due at `now`, when its clock reads `capture`, its number as its
-    /// value; returns the frame, unless the channel's rate does not allow one.
+    /// value; returns its first frame, unless the channel's rate does not allow one.
     pub(super) fn write(&mut self, now: NetTime, capture: SyncedTime) -> Option<&[u8]> {
         let number = (self.records.len() as u64).to_le_bytes();
         let shown = number.len().min(self.value.len());
@@ -61,6 +61,11 @@ impl SyntheticTalker {
         let (sequence, network, capture) = (sent.sequence, Some(now), Some(sent.capture));
         self.records.push(Record { capture, network, sequence, ..Record::default() });
         Some(self.talker.frame())
+    }
+
+    /// The next frame of the message written last.
+    pub(super) fn next_frame(&mut self) -> Option<&[u8]> {
+        self.talker.next_fragment(&self.value).then(|| self.talker.frame())
     }
 
     /// The message written last was queued at the port when its clock read `at`.
@@ -93,7 +98,7 @@ impl SyntheticListener {
         let reading = Reading::at(receive);
         let outcome = self.listener.accept(frame, Framing::Ethernet, reading, &mut self.value);
         let Some(mut record) = record_of(&outcome) else {
-            self.malformed += 1;
+            self.malformed += u64::from(matches!(outcome, Err(Dropped::Rejected(_))));
             return;
         };
         record.transfer = Some(arrived);

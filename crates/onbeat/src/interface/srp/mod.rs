@@ -56,7 +56,8 @@ pub fn offer_of(channel: &ChannelParameters) -> Option<Offer> {
     let class = class_of(channel.pcp)?;
     let measured = class.measurement_interval().unwrap_or(Span::from_us(250));
     let interval = channel.interval.as_ns().max(1).unsigned_abs();
-    let frames = measured.as_ns().unsigned_abs().div_ceil(interval).max(1);
+    let frames = measured.as_ns().unsigned_abs() * u64::from(channel.fragments().count);
+    let frames = frames.div_ceil(interval).max(1);
     let octets = channel.stream_data_length().get() + frame::AVTP_HEADER.get();
     Some(Offer {
         stream: channel.stream_id,
