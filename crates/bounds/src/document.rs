@@ -254,10 +254,14 @@ impl ReasonDocument {
         })
     }
 
-    /// Why a channel that is not protected has none.
-    pub fn not_reserved() -> Self {
-        let why = "it has no reservation: it travels as best effort".to_owned();
-        Self { cause: "not-reserved".into(), port: None, queue: None, why }
+    /// Why a channel has none: it is not protected, or its plan leaves it to hosts and bridges who
+    /// gets what a port has too little of.
+    pub fn of_channel(planned: &ChannelPlan) -> Self {
+        let (cause, why) = match planned.protected {
+            false => ("not-reserved", "it has no reservation: it travels as best effort"),
+            true => ("overloaded", "more is asked for than ports can reserve"),
+        };
+        Self { cause: cause.into(), port: None, queue: None, why: why.to_owned() }
     }
 
     /// Why messages over TCP have none.
@@ -415,7 +419,7 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
                 bound_ns: bound.map(|b| b.total().as_ns()),
                 best_ns: bound.map(|b| b.best.as_ns()),
                 terms: terms(bound),
-                no_bound: bound.is_none().then(ReasonDocument::not_reserved),
+                no_bound: bound.is_none().then(|| ReasonDocument::of_channel(planned)),
             }
         });
         ChannelDocument {

@@ -28,7 +28,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
     }
     let kept = arguments.keep.read()?;
     let source = Source::load(&arguments.subject, arguments.json, Trust::AsKnown)?;
-    let source = source.keeping(kept.as_ref());
+    let source = source.keeping(kept.as_ref()).only_planned();
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, cpu) = timed(|| source.plan(&source.system, protected));
     let plan = plan?;
@@ -78,7 +78,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<EndpointBound<'a>> {
             flow: &channel.name,
             listener: name(listener),
             bound: planned.bounds.get(at),
-            no_bound: planned.bounds.is_empty().then(ReasonDocument::not_reserved),
+            no_bound: planned.bounds.is_empty().then(|| ReasonDocument::of_channel(planned)),
             scheduled: false,
         })
     });

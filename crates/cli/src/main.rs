@@ -138,10 +138,10 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, false, Trust::AsKnown)?;
     let text = if arguments.first_generation {
-        onbeat_description::manifest::to_c_first_generation(&source.system)?
+        onbeat_description::manifest::to_c_first_generation(&source.system)
     } else {
-        onbeat_description::manifest::to_c(&source.system)?
+        onbeat_description::manifest::to_c(&source.system)
     };
-    terminal::print(text.trim_end());
+    terminal::print(text.map_err(|errors| source.wrong(&errors))?.trim_end());
     Ok(Exit::Fine)
 }

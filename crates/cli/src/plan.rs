@@ -42,6 +42,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
             if arguments.exact && protected { source.with_exact_schedule()? } else { source }
         }
     };
+    let source = source.only_planned();
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if kept.is_some() && !arguments.admit && !arguments.exact {
         let [held, all] = source.held(&plan);

@@ -8,6 +8,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 #[cfg(feature = "exact")]
 use indicatif::ProgressBar;
 use onbeat_bounds::{KeptPlan, PlanDocument};
+use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, System};
@@ -45,6 +46,8 @@ pub(crate) struct Source {
     graphs: OnceCell<Graphs>,
     /// Where channels are in an earlier plan.
     kept: KeptPlan,
+    /// Whether hosts and bridges may decide in a run who gets what a port has too little of.
+    is_to_run: bool,
 }
 
 /// The description has errors, which have been shown.
@@ -263,6 +266,7 @@ impl Source {
             is_trusted: examined.is_trusted,
             graphs: OnceCell::new(),
             kept: KeptPlan::default(),
+            is_to_run: true,
         })
     }
 
@@ -315,7 +319,13 @@ impl Source {
             is_trusted: true,
             graphs: OnceCell::new(),
             kept: KeptPlan::default(),
+            is_to_run: true,
         }
+    }
+
+    /// The same to be planned only: what a plan refuses is an error.
+    pub(crate) fn only_planned(self) -> Self {
+        Self { is_to_run: false, ..self }
     }
 
     /// Plans `system`, which is this description's but for its run settings.
@@ -327,7 +337,7 @@ impl Source {
     }
 
     /// The plan, and what the user should know of it. Where hosts and bridges reserve, too little
-    /// bandwidth prevents no run: they decide who gets it, and nothing has a bound.
+    /// bandwidth alone prevents no run: they decide who gets it, and nothing has a bound.
     pub(crate) fn plan_to_run(
         &self,
         system: &System,
@@ -347,7 +357,11 @@ impl Source {
         };
         let run = system.run;
         let by_protocol = run.reservation == ReservationMode::Srp;
-        let is_open = protected && by_protocol && run.backend == Backend::Bridges;
+        let is_open = self.is_to_run
+            && protected
+            && by_protocol
+            && run.backend == Backend::Bridges
+            && errors.iter().all(|error| error.code == codes::OVERLOADED);
         let planned =
             is_open.then(|| onbeat_bounds::plan_for_protocol(system, &self.kept).ok()).flatten();
         // Of what is refused nothing else is analysed: there is no other error then.

@@ -10,7 +10,8 @@ use crate::terminal;
 use crate::trust::Trust;
 use anyhow::bail;
 use onbeat_description::tasks;
-use onbeat_model::diagnostic::SourceFile;
+use onbeat_model::codes::run as codes;
+use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use onbeat_model::system::{Node, NodeKind, System};
 use onbeat_model::timing::{Composability, Kept, TimingReport};
 use onbeat_report::timing;
@@ -160,6 +161,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(TimingReport, Option<Sy
         }
     };
     let protected = source.system.run.protected && !arguments.unprotected;
+    let source = source.only_planned();
     let (_, study) = source.plan_and_study(&source.system, protected, limits)?;
     source.show_programs()?;
     match study {
@@ -167,10 +169,12 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(TimingReport, Option<Sy
             let has_network = !source.system.channels.is_empty();
             Ok((study, has_network.then_some(source.system)))
         }
-        None => bail!(
-            "{}: nothing is known of what its programs do: give them `source` or `tasks`",
-            source.system.name
-        ),
+        None => {
+            let text = format!("{}: nothing is known of what its programs do", source.system.name);
+            let nowhere = Diagnostic::error(codes::NOT_ANALYSED, text, Origin::default(), "");
+            let nowhere = Diagnostic { at: None, ..nowhere };
+            Err(source.wrong(&[nowhere.help("give programs `source` or `tasks`")]).into())
+        }
     }
 }
 

@@ -164,7 +164,7 @@ fn over_a_fifochannel_the_printed_program_has_table_1() {
     let place = fifo();
     let said = printed(&["tfg", "system.toml", "--iterations", "3"], &place);
     for line in [
-        "Composable to its logical timing: every time is bounded.",
+        "Composable to its logical timing: every logical time is bounded.",
         "iteration  t_A(c5)  t_R(p6)",
         "1                0       10",
         "2               10       20",

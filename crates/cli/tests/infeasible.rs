@@ -1,7 +1,8 @@
 //! What `onbeat plan` says of descriptions that are wrong or cannot be planned: for each kind the
 //! code, the reason with its names, and the exit code.
 
-use crate::common::{TestSystem, number, results, run};
+use crate::common::{TestSystem, number, results, run, two_hosts};
+use serde_json::Value;
 use std::fmt::Write;
 
 /// Hosts `a` and `b` at bridge `s`, `c` at bridge `t`.
@@ -343,4 +344,19 @@ fn the_exact_search_names_the_channels_of_which_it_is_proven_that_they_have_no_s
     assert!(said.contains("OB2002") && said.contains("have no schedule on their paths"), "{said}");
     assert!(said.contains("`x2`, `x3`, `x4`, `x5`") && said.contains("t.p1"), "{said}");
     assert!(!said.contains("`x1`"), "{said}");
+}
+
+#[test]
+fn a_burst_of_a_channel_with_the_longest_interval_has_a_bound() {
+    let rare = "interval_ns = 2_592_000_000_000_000\nburst_messages = 200";
+    for class in ["A", "B", "asynchronous"] {
+        let text = two_hosts("").replace("rate_hz = 1000", rare);
+        let text = text.replace("class = \"A\"", &format!("class = \"{class}\""));
+        let system = TestSystem::new(&text);
+        let output = run(&["plan", ".", "--json"], system.path(), 0);
+        let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let bound = plan["channels"][0]["bound_ns"].as_i64().expect("a bound");
+        // 200 frames of 88 octets on the wire at 100 Mb/s, at most at what class B reserves.
+        assert!((1_408_000..1_000_000_000).contains(&bound), "{class}: {bound}");
+    }
 }

@@ -31,6 +31,7 @@ mod books;
 mod boundaries;
 mod bounds_command;
 mod burst;
+mod by_protocol;
 mod campaign;
 mod carried;
 mod carried_on_kernel;

@@ -70,7 +70,7 @@ fn root() -> PathBuf {
 fn listing_3_gives_table_1_of_the_paper() {
     let printed = Place::with("kind = \"fifo\"\ncapacity = 4").prints(&["--iterations", "3"]);
     for line in [
-        "Composable to its logical timing: every time is bounded.",
+        "Composable to its logical timing: every logical time is bounded.",
         "iteration  t_A(c5)  t_R(p6)",
         "1                0       10",
         "3               20       30",
@@ -136,4 +136,29 @@ fn a_description_is_studied_with_its_plan() {
         .expect("onbeat");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("chain"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn work_that_takes_longer_than_any_time_has_no_bound() {
+    let long = "{ loop = \"unknown\", steps = [{ work_s = 2592000 }] }";
+    let more = "{ loop = 1000000000, steps = [{ work_s = 2592000 }] }, { work_s = 5 }";
+    let tasks = format!(
+        "format = 1\nname = \"long\"\n[[task]]\nname = \"t\"\nsteps = [{long}, {more}, \
+         {{ loop = \"ever\", steps = [{{ soft_ms = 1 }}] }}]\n"
+    );
+    let place = Place::with("kind = \"fifo\"\ncapacity = 4");
+    std::fs::write(place.path("listing-3.toml"), tasks).expect("the tasks");
+    let output = place.tfg(&["--level", "platform"]);
+    assert!(matches!(output.status.code(), Some(0 | 6)), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("no bound"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_description_without_programs_is_refused_as_a_wrong_one_is() {
+    let place = Place::with("kind = \"fifo\"\ncapacity = 4");
+    std::fs::write(place.path("listing-3.toml"), crate::common::two_hosts("")).expect("written");
+    let output = place.tfg(&["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["diagnostics"][0]["code"], "OB3003", "{document}");
 }

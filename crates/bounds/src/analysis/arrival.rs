@@ -184,7 +184,12 @@ impl Arrival {
         let at_once = 1 + early / interval;
         let step = frame * batch;
         let next = ((interval * at_once - early) / self.clock).max(1);
-        let burst = step + div_ceil(step * early, interval);
+        // Whole nanoseconds are little more, where the product has no room.
+        let over = match step.checked_mul(early) {
+            Some(product) => div_ceil(product, interval),
+            None => div_ceil(step * div_ceil(early, BILLION), interval / BILLION),
+        };
+        let burst = step + over;
         [(burst, self.rate(frame)), (step * at_once, div_ceil(step, next))]
     }
 

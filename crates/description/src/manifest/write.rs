@@ -1,41 +1,38 @@
 //! The manifest as C, from the checked description, so that the two never disagree.
 
 use super::Rate;
+use crate::codes;
+use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::system::{Channel, Class, System};
 use std::fmt::Write;
 
-/// Channels that the manifest of a generation cannot express.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the {generation} generation's manifest has no interval or class for {}",
-    .channels.join(", ")
-)]
-pub struct NotExpressible {
-    /// Which: first or second.
-    pub generation: &'static str,
-    /// Their names.
-    pub channels: Vec<String>,
+/// The errors for channels that a manifest of a generation has no word for.
+fn inexpressible(
+    generation: &str,
+    system: &System,
+    lacks: impl Fn(&Channel) -> Option<(Code, &'static str)>,
+) -> Result<(), Vec<Diagnostic>> {
+    let error = |channel: &Channel| {
+        let (code, what) = lacks(channel)?;
+        let name = &channel.name;
+        let message =
+            format!("channel `{name}`: a manifest of the {generation} has no word {what}");
+        let error = Diagnostic::error(code, message, channel.origin, "is not in a manifest");
+        Some(error.help("change the channel, or give programs the table of `onbeat plan --deploy`"))
+    };
+    let errors: Vec<_> = system.channels.iter().filter_map(error).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-impl NotExpressible {
-    /// Those of a system of which `lacks` is true, if there are any.
-    fn check(
-        generation: &'static str,
-        system: &System,
-        lacks: impl Fn(&Channel) -> bool,
-    ) -> Result<(), Self> {
-        let channels = system.channels.iter().filter(|channel| lacks(channel));
-        let channels: Vec<String> = channels.map(|channel| channel.name.clone()).collect();
-        if channels.is_empty() { Ok(()) } else { Err(Self { generation, channels }) }
-    }
-}
+const CLASS: (Code, &str) = (codes::MANIFEST_CLASS, "for its class");
 
 /// The manifest in the second generation's spelling: `struct channel_attrs nc_channels[]`.
 ///
 /// # Errors
 /// When a channel is of class asynchronous: the header of the public library has no word for that.
-pub fn to_c(system: &System) -> Result<String, NotExpressible> {
-    NotExpressible::check("second", system, |c| c.class == Class::Asynchronous)?;
+pub fn to_c(system: &System) -> Result<String, Vec<Diagnostic>> {
+    let lacks = |c: &Channel| (c.class == Class::Asynchronous).then_some(CLASS);
+    inexpressible("second generation", system, lacks)?;
     Ok(render(system, "channel_attrs", "nc_channels", |c| {
         let class = match c.class {
             Class::A => "SC_CLASS_A",
@@ -52,9 +49,12 @@ pub fn to_c(system: &System) -> Result<String, NotExpressible> {
 /// # Errors
 /// When a channel is of another class than A and B, or its interval is not that of a whole number
 /// of hertz: the first generation has no words for that.
-pub fn to_c_first_generation(system: &System) -> Result<String, NotExpressible> {
-    let is_shaped = |class| matches!(class, Class::A | Class::B);
-    NotExpressible::check("first", system, |c| hertz(c).is_none() || !is_shaped(c.class))?;
+pub fn to_c_first_generation(system: &System) -> Result<String, Vec<Diagnostic>> {
+    let lacks = |c: &Channel| match c.class {
+        Class::A | Class::B => hertz(c).is_none().then_some((codes::RATE, "for its interval")),
+        Class::Scheduled | Class::Asynchronous => Some(CLASS),
+    };
+    inexpressible("first generation", system, lacks)?;
     Ok(render(system, "net_fifo", "net_fifo_chans", |c| {
         let class = if c.class == Class::A { "CLASS_A" } else { "CLASS_B" };
         [("class", class.to_owned()), ("freq", hertz(c).unwrap_or(0).to_string())]

@@ -31,10 +31,11 @@ pub struct Document {
     pub system: String,
     /// Whether the system is proven to be composable to its logical timing.
     pub composable: bool,
-    /// `composable`, `not-composable`, or `unproven`: every time is bounded for some iterations,
-    /// and of later ones nothing is known.
+    /// `composable`, `not-composable`, or `unproven`: every logical time is bounded for some
+    /// iterations, and of later ones nothing is known.
     pub verdict: String,
-    /// Of an unproven system: for so many iterations of each outermost loop every time is bounded.
+    /// Of an unproven system: for so many iterations of each outermost loop every logical time is
+    /// bounded.
     pub unproven_within: Option<u32>,
     /// Where tasks run.
     pub hosts: Vec<HostEntry>,

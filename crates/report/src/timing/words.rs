@@ -399,7 +399,7 @@ pub(super) fn verdict(study: &TimingReport) -> (&'static str, String) {
     let more = |text: &str| text.to_owned();
     match study.program.verdict() {
         Composability::Composable => {
-            ("composable", more("to its logical timing: every time is bounded."))
+            ("composable", more("to its logical timing: every logical time is bounded."))
         }
         Composability::NotComposable => ("not composable", more("to its logical timing.")),
         Composability::Unproven { rounds } => {
@@ -408,10 +408,8 @@ pub(super) fn verdict(study: &TimingReport) -> (&'static str, String) {
                 1 => "for the first iteration".to_owned(),
                 _ => format!("for the first {rounds} iterations"),
             };
-            let text = format!(
-                "beyond that: every time is bounded {first}; of later ones nothing is known."
-            );
-            ("not proven", text)
+            let known = format!("beyond that: every logical time is bounded {first}");
+            ("not proven", format!("{known}; of later ones nothing is known."))
         }
     }
 }

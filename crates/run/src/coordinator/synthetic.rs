@@ -37,9 +37,12 @@ impl SyntheticTalker {
         }
     }
 
-    /// When it writes next, from `now` on, and by its clock: what that steps over it leaves out.
+    /// When it writes next, from `now` on, and by its clock. What that steps over, and what was due
+    /// before, is left out.
     pub(super) fn next(&mut self, now: NetTime, clock: &ClockError) -> (NetTime, SyncedTime) {
         let interval = self.talker.parameters().interval;
+        let late = (clock.read(now) - self.next).as_ns().max(0);
+        self.next += interval * ((late + interval.as_ns() - 1) / interval.as_ns());
         loop {
             let at = clock.when_from(now, self.next);
             if !clock.steps_over(self.next, at) {

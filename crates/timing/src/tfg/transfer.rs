@@ -83,7 +83,7 @@ impl Fixpoint<'_> {
             return state;
         }
         let complete = |work: Span| self.complete(task, work);
-        let total = time.hi.map(|hi| hi + state.busy.work);
+        let total = sum(time.hi, Some(state.busy.work));
         let (alone, all) = (time.hi.and_then(complete), total.and_then(complete));
         let most = |now, begin| match all {
             Some(_) => least(sum(now, alone), sum(begin, all)),
