@@ -393,9 +393,10 @@ impl OutputFile {
         reaper: &mut Reaper,
     ) -> anyhow::Result<(Self, File)> {
         kind.may_replace(target)?;
-        let (file, partial) = make(target, reaper, |path| File::create_new(path))?;
+        let target = behind_links(target)?;
+        let (file, partial) = make(&target, reaper, |path| File::create_new(path))?;
         let durable = if durable { Some(file.try_clone()?) } else { None };
-        Ok((Self { target: target.to_owned(), partial, durable, done: false }, file))
+        Ok((Self { target, partial, durable, done: false }, file))
     }
 
     /// Gives it its name; a file that was there before goes away.
@@ -423,11 +424,24 @@ impl Drop for OutputFile {
     }
 }
 
+/// The file that a target is, be it named by a link: links stay what they are.
+fn behind_links(target: &Path) -> anyhow::Result<PathBuf> {
+    if !target.is_symlink() {
+        return Ok(target.to_owned());
+    }
+    let behind = target.canonicalize();
+    behind.with_context(|| format!("{} is a link that leads nowhere", target.display()))
+}
+
 /// Writes files, all or none: each is complete before the first gets its name.
 pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Result<()> {
     let mut written = Vec::new();
     for (target, content) in files {
         let shown = || target.display().to_string();
+        if target.exists() && !target.is_file() {
+            bail!("{} is not a file: it is not replaced", shown());
+        }
+        let target = behind_links(target)?;
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
         // What is written is as open to others as the user's other files.
         let mut file = tempfile::Builder::new()
@@ -436,13 +450,10 @@ pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Resul
             .tempfile_in(parent.unwrap_or(Path::new(".")))
             .with_context(shown)?;
         file.write_all(content.as_ref()).with_context(shown)?;
-        if target.exists() && !target.is_file() {
-            bail!("{} is not a file: it is not replaced", shown());
-        }
         written.push((file, target));
     }
     for (file, target) in written {
-        file.persist(target).with_context(|| target.display().to_string())?;
+        file.persist(&target).with_context(|| target.display().to_string())?;
     }
     Ok(())
 }

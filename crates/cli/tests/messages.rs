@@ -335,3 +335,44 @@ fn on_interfaces_messages_are_written_recorded_and_replayed_until_a_signal() {
     let names: Vec<_> = left.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect();
     assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
 }
+
+#[test]
+fn the_longest_message_is_written_by_hand_and_read_on_interfaces() {
+    let hosts = match cable() {
+        Ok(hosts) => hosts,
+        Err(why) => return not_run(Need::Namespaces, why),
+    };
+    let long = "[[channel]]\nname = \"long\"\ndestination = \"01:00:5e:00:00:09\"\nstream_id = 9\n\
+                class = \"B\"\nsize_octets = 65536\nrate_hz = 20\ntalker = \"a\"\n\
+                listeners = [\"b\"]";
+    let system = TestSystem::new(&two_hosts(long));
+    run(&["plan", ".", "--deploy", "tables"], system.path(), 0);
+    let start = |host: usize, words: &[&str]| {
+        let table = ["tables/a.channels", "tables/b.channels"][host];
+        let mut command = onbeat();
+        command.args(words).args(["--interface", "eth0", "--table", table]);
+        command.current_dir(system.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        within(&hosts[host], || command.spawn().expect("onbeat runs"))
+    };
+    let octets: Vec<u8> = (0..65_536_u32).map(|at| (at * 7 + at / 251) as u8).collect();
+    let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    for transport in ["packet", "xdp"] {
+        let mut talker = start(0, &["pub", "long", "--transport", transport]);
+        let mut input = talker.stdin.take().expect("a pipe");
+        let echo = ["echo", "long", "--count", "2", "--json", "--transport", transport];
+        let echo = start(1, &echo);
+        let reader = std::thread::spawn(move || echo.wait_with_output().expect("it ends"));
+        while !reader.is_finished() {
+            let line = format!("{digits}\n");
+            std::io::Write::write_all(&mut input, line.as_bytes()).expect("written");
+        }
+        let shown = reader.join().expect("it is read").stdout;
+        for line in String::from_utf8(shown).expect("UTF-8").lines() {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            assert!(line["octets"] == digits.as_str(), "{transport}");
+            assert_eq!(line["lost"], 0, "{transport}");
+        }
+        drop(input);
+        assert!(talker.wait().expect("it ends").success(), "{transport}");
+    }
+}

@@ -484,3 +484,26 @@ fn a_network_without_bounds_says_so_and_one_that_is_wrong_is_refused() {
     assert!(said.contains("network.json: f1: rates"), "{said}");
     run(&["bounds", "nowhere.json"], wrong.path(), 5);
 }
+
+#[test]
+fn a_link_that_names_an_output_stays_and_the_file_behind_it_is_written() {
+    let system = ring();
+    let at = |name: &str| system.path().join(name);
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, at(name)).expect("a link");
+    std::fs::create_dir(at("kept")).expect("a directory");
+    std::fs::write(at("kept/c.pcapng"), []).expect("an empty file");
+    link("kept/c.pcapng", "c.pcapng");
+    run(&["simulate", ".", "--capture", "c.pcapng"], system.path(), 0);
+    assert!(at("c.pcapng").is_symlink() && !at("kept/c.pcapng").is_symlink());
+    assert!(std::fs::read(at("kept/c.pcapng")).expect("the capture").len() > 1_000);
+    std::fs::write(at("kept/page.html"), []).expect("an empty file");
+    link("kept/page.html", "page.html");
+    run(&["plan", ".", "--html", "page.html"], system.path(), 0);
+    assert!(at("page.html").is_symlink());
+    assert!(std::fs::read(at("kept/page.html")).expect("the page").starts_with(b"<!"));
+    link("nowhere/c.pcapng", "dangling.pcapng");
+    let refused = run(&["simulate", ".", "--capture", "dangling.pcapng"], system.path(), 5);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("dangling.pcapng is a link that leads nowhere"), "{said}");
+    assert!(at("dangling.pcapng").is_symlink() && !at("nowhere").exists());
+}

@@ -314,6 +314,23 @@ mod tests {
         assert_eq!((talker.io().calls, talker.io().taken.len()), (3, 40));
     }
 
+    // A message that had begun to leave is sent, and lost; one that had not is not written.
+    #[test]
+    fn an_interface_that_goes_within_a_message_in_fragments_costs_one_that_counts_as_sent() {
+        let size = onbeat_model::units::Octets::new(4_000);
+        let gone = || Err(ChannelError::LinkDown);
+        let answers = [Ok(()), gone(), gone(), Ok(()), Ok(()), Ok(())];
+        let mut talker = end(ChannelParameters { size, ..bursts(9) }, AT_ONCE, &answers);
+        let value = [7; 4_000];
+        assert!(talker.write(&value).is_ok());
+        assert_eq!(talker.write(&value), Err(ChannelError::LinkDown));
+        assert!(talker.write(&value).is_ok());
+        let records = &talker.log().0;
+        assert_eq!(records.iter().map(|record| record.sequence).collect::<Vec<_>>(), [0, 1]);
+        let numbers = talker.io().taken.iter().map(|frame| frame[20]);
+        assert_eq!(numbers.collect::<Vec<_>>(), [0, 3, 4, 5]);
+    }
+
     #[test]
     fn a_new_tag_is_in_all_frames_behind_it() {
         let mut talker = end(bursts(40), AT_ONCE, &[]);

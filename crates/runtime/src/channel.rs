@@ -186,11 +186,12 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     fn send_frames(&mut self, value: &[u8], at: Option<SyncedTime>) -> Result<(), ChannelError> {
         let first = self.send_frame(at);
         self.unless_kept(first)?;
-        // Readers may have the first fragments: without the others they lose the message.
-        while self.talker.next_fragment(value) {
-            self.send_frame(at)?;
+        let mut sent = Ok(());
+        while sent.is_ok() && self.talker.next_fragment(value) {
+            sent = self.send_frame(at);
         }
-        Ok(())
+        // What was on its way when the interface went is sent, and lost.
+        sent.or_else(|fault| if fault == ChannelError::LinkDown { Ok(()) } else { Err(fault) })
     }
 
     #[inline]

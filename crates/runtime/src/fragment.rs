@@ -63,7 +63,7 @@ pub(crate) struct Assembly {
     begun: Option<(SyncedTime, u16)>,
     /// Frames since the last whole message that are missing, or of no use as others are.
     missing: u64,
-    /// What came before the first whole message is not lost.
+    /// The first message that begins is still to come: those before it are not lost.
     joins: bool,
 }
 
@@ -110,6 +110,12 @@ impl Assembly {
         let count = u64::from(self.fragments.count);
         let (captured, sequence) = self.name(fragment, (capture, number));
         self.missing += u64::from(gap);
+        if self.joins && fragment.index > 0 {
+            return None;
+        }
+        if std::mem::take(&mut self.joins) {
+            self.missing = 0;
+        }
         let follows = |(of, next)| gap == 0 && of == captured && next == fragment.index;
         if !self.begun.is_some_and(follows) {
             self.missing += self.begun.map_or(0, |(_, parts)| u64::from(parts));
@@ -128,9 +134,7 @@ impl Assembly {
         self.begun = None;
         value.copy_from_slice(&self.octets[..value.len()]);
         // What a talker that was started again had begun is not counted.
-        let missing = std::mem::take(&mut self.missing) / count;
-        let gap = if std::mem::take(&mut self.joins) { 0 } else { missing };
-        let gap = u32::try_from(gap).unwrap_or(u32::MAX);
+        let gap = u32::try_from(std::mem::take(&mut self.missing) / count).unwrap_or(u32::MAX);
         Some(Whole { capture: captured, sequence, gap })
     }
 }
@@ -248,6 +252,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_pause_of_as_long_as_the_frames_numbers_take_to_wrap_is_no_loss() {
+        let parameters = long(65_536, Integrity::None);
+        let intervals = 65_536 / i64::from(parameters.fragments().count);
+        for pause in intervals - 5..intervals + 5 {
+            let (mut talker, mut listener) = (Talker::new(parameters), Listener::new(parameters));
+            let mut into = vec![0; 65_536];
+            for message in 0..6_u64 {
+                let late = if message < 3 { 0 } else { pause };
+                let now = SyncedTime::from_ns((message as i64 + late) * 20_000_000);
+                let all = frames(&mut talker, now, &value(message, 65_536));
+                let got = all.iter().filter_map(|f| accept(&mut listener, f, now, &mut into).ok());
+                let got = got.last().expect("the last one");
+                assert_eq!((got.sequence, got.gap), (message, 0), "after {pause} intervals");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_message_is_read_if_all_its_frames_come_and_else_counted(
@@ -267,13 +289,18 @@ mod tests {
             };
             let mut into = vec![0; size as usize];
             let (mut fate, mut number) = (fate.into_iter(), 0_u64);
-            let (mut last, mut read) = (None, 0);
+            // A reader that joins knows of those that begin when it is there.
+            let (mut last, mut begun, mut read) = (None, joins.then_some(u64::MAX), 0);
             while fate.len() > 0 {
                 let now = SyncedTime::from_ns(number as i64 * 20_000_000);
                 let sent = value(number, size);
                 let mut is_whole = true;
                 let mut got = None;
-                for frame in frames(&mut talker, now, &sent) {
+                for (index, frame) in frames(&mut talker, now, &sent).into_iter().enumerate() {
+                    let lost = fate.as_slice().first() == Some(&0);
+                    if index == 0 && !lost && begun == Some(u64::MAX) {
+                        begun = Some(number);
+                    }
                     match fate.next().unwrap_or(9) {
                         0 => is_whole = false,
                         again => for copy in 0..if again == 1 { 2 } else { 1 } {
@@ -295,9 +322,11 @@ mod tests {
                 prop_assert_eq!(got.is_some(), is_whole, "message {}", number);
                 if let Some(got) = got {
                     let missing = last.map_or(number, |last| number - last - 1);
-                    let first = joins && last.is_none();
+                    let missing = match begun.take() {
+                        Some(begun) => number - begun,
+                        None => missing,
+                    };
                     prop_assert_eq!((got.sequence, got.capture), (number, now));
-                    let missing = if first { 0 } else { missing };
                     prop_assert_eq!(u64::from(got.gap), missing);
                     prop_assert_eq!(&into, &sent);
                     (last, read) = (Some(number), read + 1);

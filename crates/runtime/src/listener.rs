@@ -169,7 +169,8 @@ impl Listener {
         let checked = self.guard.check(unit, &self.parameters, [capture, reading.now]);
         let verified = checked.map_err(Dropped::Rejected)?;
         let uncertain = pdu.uncertain || reading.uncertain;
-        let message = Numbered::new(&pdu, source, (framing, &verified), [capture, ready]);
+        let index = fragment.map_or(0, |(fragment, _)| fragment.index);
+        let message = Numbered::new(&pdu, source, (framing, &verified), [capture, ready], index);
         let slot = usize::from(pdu.number as u8);
         if self.history[slot] == Some(capture) {
             self.guard.pass(&verified);

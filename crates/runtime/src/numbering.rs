@@ -30,6 +30,8 @@ pub(crate) struct Numbered {
     modulus: u64,
     capture: SyncedTime,
     heard: SyncedTime,
+    /// Which fragment of its message it carries, where messages have several.
+    index: u16,
 }
 
 impl Numbered {
@@ -38,6 +40,7 @@ impl Numbered {
         source: Source,
         (framing, verified): (Framing, &Verified),
         [capture, heard]: [SyncedTime; 2],
+        index: u16,
     ) -> Self {
         // Who has the key is the talker, whatever a frame says of its sender.
         let source = if verified.is_authentic { ANYWHERE } else { source };
@@ -52,7 +55,7 @@ impl Numbered {
             }
             _ => (u64::from(low), modulus),
         };
-        Self { identity, number, modulus, capture, heard }
+        Self { identity, number, modulus, capture, heard, index }
     }
 }
 
@@ -177,7 +180,9 @@ impl Numbering {
                     Relation::Same => {
                         let missing = number.wrapping_sub(sequence + 1) % message.modulus;
                         let known_start = message.identity.instance != 0;
-                        match self.missing(missing, (message.modulus, known_start), elapsed) {
+                        let step = [last.index, message.index];
+                        let missing = self.aligned(missing, message.modulus, step);
+                        match self.missing(missing, (message.modulus, known_start), elapsed, step) {
                             Some(missing) => (sequence + 1 + missing, missing),
                             // Two starts in a row may have the same instance by chance.
                             None => (number, self.since_start(number, elapsed)),
@@ -209,6 +214,20 @@ impl Numbering {
         allowed.unsigned_abs() + 1
     }
 
+    /// How many are missing at least, of which it is known modulo `modulus` that these are
+    /// `missing`: as many as lead from one fragment to the other.
+    fn aligned(&self, missing: u64, modulus: u64, step: [u16; 2]) -> u64 {
+        let turns = 0..u64::from(self.frames);
+        let mut all = turns.map(|turns| missing + turns * modulus);
+        all.find(|missing| self.leads(*missing, step)).unwrap_or(missing)
+    }
+
+    /// Whether so many missing frames are between two that carry these fragments.
+    fn leads(&self, missing: u64, [from, to]: [u16; 2]) -> bool {
+        let frames = u64::from(self.frames);
+        (u64::from(from) + missing + 1) % frames == u64::from(to) % frames
+    }
+
     /// How many messages are missing, of which it is known modulo `modulus` that these are
     /// `missing`; `None` where the time cannot have seen so many, so that this is not the talker's
     /// count: it was started again, or its clock was set. `known_start`: it says which start of the
@@ -218,6 +237,7 @@ impl Numbering {
         missing: u64,
         (modulus, known_start): (u64, bool),
         elapsed: Span,
+        step: [u16; 2],
     ) -> Option<u64> {
         let (count, most) = (missing + 1, self.most(elapsed));
         if count > most {
@@ -238,6 +258,7 @@ impl Numbering {
         let near = u64::from(self.frames) + expected / STEADY;
         let told = near <= modulus / 16;
         let steady = told && turned.abs_diff(expected) <= near && turned <= most;
+        let steady = steady && self.leads(turned - 1, step);
         Some(if steady { turned - 1 } else { missing })
     }
 }

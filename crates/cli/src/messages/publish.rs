@@ -24,8 +24,8 @@ The host must be the channel's talker. In a run it is the command of a [[program
 Several messages are written in turn, over and over; without one, each line of standard input is a
 message (docs/messages.md).";
 
-/// The longest line of standard input.
-const LINE_OCTETS: u64 = 1 << 16;
+/// The longest line of standard input: as JSON an octet of the longest message takes up to five.
+const LINE_OCTETS: u64 = 1 << 19;
 /// How often who waits for one looks whether it is interrupted.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 

@@ -2,6 +2,7 @@
 //! bounded, and a message of one channel waits for none of another.
 
 use super::{Missed, PlaceArguments, unless_over, unless_over_before};
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::input;
 use crate::terminal;
@@ -41,6 +42,8 @@ struct Replayed {
     /// Those that were captured later than recorded, and by how much at most.
     late: u64,
     latest: Span,
+    /// Those that the file has in part only.
+    incomplete: u64,
 }
 
 /// Writes the messages of a file until there are no more, or the run is over.
@@ -86,12 +89,18 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> anyhow::Result<Exit> {
 }
 
 fn tell(name: &str, replayed: &Replayed) {
-    let Replayed { messages, late, latest } = replayed;
+    let Replayed { messages, late, latest, incomplete } = replayed;
+    let incomplete = match incomplete {
+        0 => String::new(),
+        _ => format!(", {incomplete} left out, of which the file lacks fragments"),
+    };
     let late = match late {
         0 => String::new(),
         _ => format!(", {late} of them later than recorded, by up to {latest}"),
     };
-    terminal::say(format_args!("onbeat: channel `{name}`: {messages} messages replayed{late}"));
+    terminal::say(format_args!(
+        "onbeat: channel `{name}`: {messages} messages replayed{late}{incomplete}"
+    ));
 }
 
 fn open(path: &Path) -> anyhow::Result<MessageReader<BufReader<File>>> {
@@ -116,7 +125,9 @@ fn chosen(
     for name in wanted {
         if !channels.iter().any(|channel| channel.name == *name) {
             let known: Vec<_> = channels.iter().map(|channel| channel.name.as_str()).collect();
-            bail!("{shown}: there is no channel `{name}`; there are: {}", known.join(", "));
+            let known = known.join(", ");
+            let why = format!("{shown}: there is no channel `{name}`; there are: {known}");
+            bail!(WrongArgument(why));
         }
     }
     channels.retain(|channel| wanted.is_empty() || wanted.contains(&channel.name));
@@ -151,5 +162,7 @@ fn one(path: &Path, name: &str, mut end: Talker) -> anyhow::Result<Replayed> {
             replayed.latest = replayed.latest.max(captured - at);
         }
     }
+    let of_channel = reader.channels().iter().find(|channel| channel.name == name);
+    replayed.incomplete = of_channel.map_or(0, |channel| channel.incomplete);
     Ok(replayed)
 }

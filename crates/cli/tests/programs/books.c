@@ -276,10 +276,15 @@ static uint64_t missing_before(const struct reader *r, const struct content *mes
 	return message->number - r->last.number - 1;
 }
 
-/* The same, with the last messages before the talker was opened again of which fragments came. */
+/*
+ * The same, with the messages of which fragments came: the last ones before the talker was opened
+ * again, and the first ones after the listener was.
+ */
 static uint64_t most_missing_before(const struct reader *r, const struct content *message)
 {
 #ifdef MORE
+	if (r->last_capture < 0 && r->joins)
+		return message->number - message->first;
 	if (r->last_capture >= 0 && message->first != r->last.first)
 		return message->number - r->last.number - 1;
 #endif

@@ -127,7 +127,7 @@ static MTU: Check = Check {
     area: Area::Nic,
     what: "longest frame",
     against: &[Need::Network],
-    why: "A message that does not fit into one frame is refused.",
+    why: "A channel whose frames do not fit is refused.",
     fix: "ip link set IFACE mtu 1500",
     reboot: false,
 };

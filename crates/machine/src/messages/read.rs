@@ -40,6 +40,8 @@ pub struct RecordedChannel {
     pub size: Option<Octets>,
     /// How many of them there were.
     pub messages: u64,
+    /// How many are left out so far, as the file lacks fragments of them.
+    pub incomplete: u64,
 }
 
 /// A message of a file.
@@ -73,6 +75,12 @@ struct Parts {
     fragments: Fragments,
     /// When it was captured, and what was lost before it.
     first: (SyncedTime, u64),
+    /// Which fragment is next: 0 if none was taken of one that is not whole.
+    next: u16,
+    /// The message of the last fragment.
+    seen: Option<SyncedTime>,
+    /// How many messages are not whole.
+    incomplete: u64,
     value: Vec<u8>,
 }
 
@@ -84,31 +92,52 @@ impl Parts {
         let most = MESSAGE_MAX.get() as usize;
         let octets = Some(octets).filter(|octets| (1..=most).contains(octets))?;
         let fragments = Fragments::of(Octets::new(octets as u32), Octets::default());
-        let value = Vec::new();
-        let first = (SyncedTime::ZERO, 0);
-        (fragments.count > 1).then_some(Self { octets, fragments, first, value })
+        (fragments.count > 1).then_some(Self {
+            octets,
+            fragments,
+            first: (SyncedTime::ZERO, 0),
+            next: 0,
+            seen: None,
+            incomplete: 0,
+            value: Vec::new(),
+        })
     }
 
-    /// Takes the next fragment; when the message was captured and what was lost before it, if it is
-    /// whole.
+    /// Takes a fragment, whose frame was captured at the first of `first`; when its message was
+    /// captured and what was lost before it, if it is whole now.
     fn take(
         &mut self,
         payload: &[u8],
-        first: (SyncedTime, u64),
+        (at, lost): (SyncedTime, u64),
     ) -> Result<Option<(SyncedTime, u64)>, String> {
         let Fragments { count, octets } = self.fragments;
-        let (fragment, part) = Fragment::parse(payload).ok_or("no fragment of a message")?;
-        if fragment.index == 0 {
-            self.value.clear();
-            self.first = first;
+        let fragment = Fragment::parse(payload).filter(|(it, _)| u32::from(it.count) == count);
+        let (fragment, part) = fragment.ok_or("no fragment of a message")?;
+        let of = at - Span::from_ns(fragment.index.into());
+        let is_begun = self.next > 0 && self.first.0 == of;
+        if is_begun && fragment.index < self.next {
+            return Ok(None); // a copy
         }
-        let at = usize::from(fragment.index) * octets.get() as usize;
-        let is_next = self.value.len() == at && part.len() == octets.get() as usize;
-        if !is_next || u32::from(fragment.count) != count {
-            return Err("a fragment without the ones before it".into());
+        let begins = fragment.index == 0;
+        if begins {
+            self.value.clear();
+            (self.first, self.next) = ((of, lost), 0);
+            self.seen = Some(of);
+            self.incomplete += 1;
+        } else if !is_begun || fragment.index != self.next {
+            // The others of it are of no use.
+            self.next = 0;
+            self.incomplete += u64::from(self.seen != Some(of));
+            self.seen = Some(of);
+            return Ok(None);
+        }
+        if part.len() != octets.get() as usize {
+            return Err("a fragment of another size".into());
         }
         self.value.extend_from_slice(part);
-        let is_whole = u32::from(fragment.index) + 1 == count;
+        self.next += 1;
+        let is_whole = u32::from(self.next) == count;
+        self.incomplete -= u64::from(is_whole);
         Ok(is_whole.then_some(self.first))
     }
 }
@@ -237,6 +266,7 @@ impl<R: Read> MessageReader<R> {
                     let whole = parts.take(payload, (capture, lost));
                     let whole = whole.map_err(|why| format!("channel `{}`: {why}", of.name))?;
                     of.messages += u64::from(whole.is_some());
+                    of.incomplete = parts.incomplete;
                     return Ok(whole.map(|(capture, lost)| Found {
                         channel,
                         capture,
@@ -292,7 +322,7 @@ fn channel_of(
         return Err(format!("interface `{name}` is no channel: not Ethernet in nanoseconds"));
     }
     let size = parts.as_ref().map(|parts| Octets::new(parts.octets as u32));
-    Ok((RecordedChannel { name, size, messages: 0 }, parts))
+    Ok((RecordedChannel { name, size, messages: 0, incomplete: 0 }, parts))
 }
 
 /// The capture time and the octets of the message that a packet is.

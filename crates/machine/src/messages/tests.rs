@@ -89,7 +89,7 @@ fn messages_in_fragments_are_read_as_they_were_written() {
     }
     let file = writer.finish();
     let wanted = vec![(0, 1, 0, long), (1, 2, 1, short), (0, 9, 4, other)];
-    assert_eq!(read(&file), (wanted, None));
+    assert_eq!(read(&file), (wanted.clone(), None));
     let mut reader = MessageReader::new(&file[..]);
     while reader.next_message().expect("whole").is_some() {}
     let [a, b] = reader.channels() else { panic!("two channels") };
@@ -102,13 +102,49 @@ fn messages_in_fragments_are_read_as_they_were_written() {
         }
         let _ = read(&file[..place]);
     }
-    // The second fragment's index says the third.
+    // Without one of its packets a message is left out, and counted; a copy changes nothing.
+    for lacks in 0..4 {
+        let (some, copied) = (without(&file, lacks), copied(&file, lacks));
+        assert_eq!((read(&some).0, read(&some).1), (wanted[1..].to_vec(), None), "{lacks}");
+        assert_eq!((incomplete(&some), incomplete(&copied)), (1, 0), "{lacks}");
+        assert_eq!(read(&copied), (wanted.clone(), None), "{lacks}");
+    }
+    let end = without(&file, 8);
+    assert_eq!((read(&end), incomplete(&end)), ((wanted[..2].to_vec(), None), 1));
     let index = [&[0, 1, 0, 4][..], &[7; 8]].concat();
     let place = file.windows(12).position(|octets| octets == index).expect("it");
     let mut changed = file;
-    changed[place + 1] = 2;
+    changed[place + 3] = 5;
     let wrong = read(&changed).1.expect("damaged");
-    assert!(wrong.contains("channel `a`: a fragment without the ones before it"), "{wrong}");
+    assert!(wrong.contains("channel `a`: no fragment of a message"), "{wrong}");
+}
+
+/// Where the packets are.
+fn packets(file: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < file.len() {
+        let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four"));
+        let block = at..at + word(at + 4) as usize;
+        at = block.end;
+        packets.extend((word(block.start) == 6).then_some(block));
+    }
+    packets
+}
+
+fn without(file: &[u8], packet: usize) -> Vec<u8> {
+    let place = packets(file)[packet].clone();
+    [&file[..place.start], &file[place.end..]].concat()
+}
+
+fn copied(file: &[u8], packet: usize) -> Vec<u8> {
+    let place = packets(file)[packet].clone();
+    [&file[..place.end], &file[place.start..]].concat()
+}
+
+fn incomplete(file: &[u8]) -> u64 {
+    let mut reader = MessageReader::new(file);
+    while reader.next_message().expect("whole").is_some() {}
+    reader.channels()[0].incomplete
 }
 
 #[test]

@@ -13,8 +13,8 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use pcap_file::{DataLink, Endianness, PcapResult};
-use std::io::Write;
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::io::{self, Write};
 use std::time::Duration;
 
 /// A record file in progress.
@@ -32,9 +32,10 @@ impl<W: Write> MessageWriter<W> {
     pub fn new<'a>(
         into: W,
         channels: impl Iterator<Item = (&'a str, ChannelParameters)>,
-    ) -> PcapResult<Self> {
+    ) -> io::Result<Self> {
         // The same octets on every machine.
-        let mut writer = PcapNgWriter::with_endianness(into, Endianness::Little)?;
+        let mut writer =
+            PcapNgWriter::with_endianness(into, Endianness::Little).map_err(unwritten)?;
         let mut known = Vec::new();
         for (name, parameters) in channels {
             let mut options = vec![
@@ -47,11 +48,10 @@ impl<W: Write> MessageWriter<W> {
                 options.push(InterfaceDescriptionOption::IfDescription(said.into()));
             }
             // No limit to what is kept of a frame.
-            writer.write_pcapng_block(InterfaceDescriptionBlock {
-                linktype: DataLink::ETHERNET,
-                snaplen: 0,
-                options,
-            })?;
+            let snaplen = 0;
+            let block =
+                InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen, options };
+            writer.write_pcapng_block(block).map_err(unwritten)?;
             known.push(parameters);
         }
         assert!(known.len() <= CHANNELS_MAX, "{} channels in a file", known.len());
@@ -68,7 +68,7 @@ impl<W: Write> MessageWriter<W> {
         channel: usize,
         info: &MessageInfo,
         value: &[u8],
-    ) -> PcapResult<bool> {
+    ) -> io::Result<bool> {
         let parameters = &self.channels[channel];
         let Ok(at) = u64::try_from(info.capture.as_ns()) else { return Ok(false) };
         let Fragments { count, octets } = fragments(parameters);
@@ -109,17 +109,17 @@ impl<W: Write> MessageWriter<W> {
         header: &Header,
         (payload, at): (&[u8], u64),
         gap: u32,
-    ) -> PcapResult<()> {
+    ) -> io::Result<()> {
         let length = wire::emit(header, payload, &mut self.frame);
         let lost = (gap > 0).then(|| EnhancedPacketOption::DropCount(gap.into()));
-        self.writer.write_pcapng_block(EnhancedPacketBlock {
+        let packet = EnhancedPacketBlock {
             interface_id: channel as u32,
             timestamp: Duration::from_nanos(at),
             original_len: length as u32,
             data: (&self.frame[..length]).into(),
             options: lost.into_iter().collect(),
-        })?;
-        Ok(())
+        };
+        self.writer.write_pcapng_block(packet).map(drop).map_err(unwritten)
     }
 
     /// Gives the file back; what is written into it may still be in its buffer.
@@ -131,4 +131,12 @@ impl<W: Write> MessageWriter<W> {
 /// As its frames are made again: without what they carry beside the message.
 fn fragments(parameters: &ChannelParameters) -> Fragments {
     Fragments::of(parameters.size, Octets::default())
+}
+
+/// Writing fails as the file does.
+fn unwritten(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
 }

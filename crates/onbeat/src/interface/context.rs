@@ -384,6 +384,7 @@ impl InterfaceContext {
         claim: Option<Claim>,
     ) -> Result<Limited<EndpointIo>, SetupError> {
         let mut settings = self.settings.as_ref().clone();
+        settings.options.backlog = self.backlog();
         if role == Role::Talker && parameters.launch.is_some() {
             settings.options.launch_time = true;
             self.told_launches.call_once(|| warn_unless_launched(&self.interface));
@@ -419,6 +420,18 @@ impl InterfaceContext {
             io.reserve(reservation, parameters.pcp, self.settings.options);
         }
         Ok(Limited::new(EndpointIo::Interface(Box::new(io))))
+    }
+
+    /// How many frames wait for a reader on AF_XDP: some of the longest messages, if no number is
+    /// asked for.
+    fn backlog(&self) -> u32 {
+        let asked_for = self.settings.options.backlog;
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let frames = declared.iter().map(|declared| declared.parameters.fragments().count);
+        match frames.max() {
+            Some(frames) if asked_for == 0 && frames > 1 => frames * WAITING,
+            _ => asked_for,
+        }
     }
 
     /// Asks the service of the interface's station for an end.
@@ -497,6 +510,9 @@ fn follow(interface: &Interface) -> Option<Arc<LinkMonitor>> {
         })
         .ok()
 }
+
+/// So many of the longest messages wait for a reader on AF_XDP, if nothing else is asked for.
+const WAITING: u32 = 4;
 
 /// What every number of a channel must keep to, so that no arithmetic on it can overflow.
 pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {

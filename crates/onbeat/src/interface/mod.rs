@@ -107,8 +107,9 @@ pub struct InterfaceOptions {
     /// AF_XDP: how many readers, and how many writers, of this process share the queue at most; 0
     /// for 64. This and the backlog are as the first end has them that opens.
     pub ends: u32,
-    /// AF_XDP: how many frames wait for a reader before further ones are lost; 0 for 16. Made a
-    /// power of two, at most 1,024. Each takes 2 KiB of locked memory for every one of `ends`.
+    /// AF_XDP: how many frames wait for a reader before further ones are lost; 0 for 16, or for
+    /// four of the longest messages that are declared, if these have fragments. Made a power of
+    /// two, at most 1,024. Each takes 2 KiB of locked memory for every one of `ends`.
     pub backlog: u32,
 }
 

@@ -429,11 +429,19 @@ pub(super) fn group_of(
         (interface.mtu as usize).saturating_sub(headers),
     );
     if size > longest {
-        return refuse(format!(
-            "a message of {size} octets does not fit into one datagram: with an MTU of {} octets \
-             it may have {longest}",
-            interface.mtu
-        ));
+        let (message, mtu, name) = (channel.size.get(), interface.mtu, &interface.name);
+        let needed = size + headers;
+        return refuse(match channel.fragments().count {
+            1 => format!(
+                "a message of {message} octets does not fit into one datagram: with an MTU of \
+                 {mtu} octets it may have {}; `ip link set {name} mtu {needed}` allows it",
+                longest.saturating_sub(size - message as usize)
+            ),
+            _ => format!(
+                "a message of {message} octets is sent in datagrams that need an MTU of {needed} \
+                 octets, and it is {mtu}; `ip link set {name} mtu {needed}` allows it"
+            ),
+        });
     }
     Ok(match version {
         IpVersion::V4 => SocketAddrV4::new(ipv4_group(destination), PORT).into(),
