@@ -2,7 +2,7 @@
 //! here a fake one, as it was.
 
 use crate::common::executable;
-use crate::common::machine::{JOURNAL, Machine};
+use crate::common::machine::{BOOT_ID, JOURNAL, LINE, Machine};
 use crate::common::ptp4l::Ptp4l;
 use onbeat::clock::pause;
 use onbeat_measure::measurement::{Campaign, State};
@@ -104,10 +104,8 @@ fn a_campaign_that_is_killed_in_any_scenario_keeps_what_was_done_and_does_the_re
     assert!(said.contains("measurement.json: remove the directory to measure again"), "{said}");
 }
 
-const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 const UNIT: &str = "etc/systemd/system/onbeat-campaign.service";
 const WANTS: &str = "etc/systemd/system/multi-user.target.d/onbeat-campaign.conf";
-const LINE: &str = "etc/default/grub.d/onbeat.cfg";
 /// What the boot loader of the fake machine reads.
 const LOADER: &str = "boot/grub.cfg";
 /// How often it was told to reboot, in its state directory.
@@ -181,26 +179,11 @@ impl Fake {
         self.machine.read(REBOOTS).lines().count()
     }
 
-    /// What a boot does: what was set is gone but for files on disk, and the kernel has the boot
-    /// loader's parameters, or none.
+    /// What a boot does: the kernel has the boot loader's parameters, or none.
     fn boot(&self, with_parameters: bool) {
-        let on_disk = |path: &&String| !path.starts_with("etc/") && *path != LOADER;
-        let now = self.machine.all();
-        for path in now.keys().filter(on_disk).filter(|path| !self.before.contains_key(*path)) {
-            std::fs::remove_file(self.machine.0.path().join(path)).expect("removed");
-        }
-        for (path, text) in self.before.iter().filter(|(path, _)| on_disk(path)) {
-            if now.get(path) != Some(text) {
-                self.machine.write(path, text);
-            }
-        }
-        let loader = self.machine.read(LOADER);
-        let line = loader.lines().find_map(|line| line.strip_prefix("GRUB_CMDLINE_LINUX_DEFAULT="));
-        let line = line.unwrap_or_default().trim_matches('"').trim_start_matches('$');
-        let more = line.split_once(' ').map_or("", |(_, more)| more);
-        let more = if with_parameters { more } else { "" };
-        self.machine.write("proc/cmdline", &format!("root=/dev/sda1 quiet {more}\n"));
-        self.machine.write(BOOT_ID, &format!("boot-{}\n", self.machine.read(REBOOTS).len()));
+        let loader = if with_parameters { self.machine.read(LOADER) } else { String::new() };
+        let id = format!("boot-{}", self.machine.read(REBOOTS).len());
+        self.machine.boot(&self.before, &loader, &id);
     }
 
     /// What systemd does after a boot, if it was told to.

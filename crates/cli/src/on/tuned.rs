@@ -2,8 +2,9 @@
 
 use super::protocol::TuneOrder;
 use crate::tune::{self, Prepared};
-use anyhow::Context;
-use onbeat_machine::tune::{self as machine, Profile, Requirement, State, TuneError, WishError};
+use anyhow::{Context, bail};
+use onbeat_machine::tune::{self as machine, Outstanding, Profile, Requirement};
+use onbeat_machine::tune::{TuneError, WishError};
 use onbeat_model::system::{NodeId, System, TuneProfile};
 use std::path::PathBuf;
 
@@ -32,12 +33,21 @@ pub(super) fn prepared(
     let root = PathBuf::from(order.root.as_deref().unwrap_or("/"));
     let edge = tune::edge(&root, &itself);
     let profile = profile(order.profile).unwrap_or_default();
-    let records = machine::read(edge.machine())?;
-    let earlier = machine::verify(&edge, &records)?;
-    let earlier = earlier.iter().filter(|one| one.state != State::Gone).count();
-    if earlier > 0 {
+    // A boot line from before this boot is what a profile may need, and stays. A campaign's goes
+    // with the campaign.
+    let boot = machine::boot(edge.machine())?;
+    let mut left = machine::outstanding(&machine::read(edge.machine())?);
+    left.retain(|one| one.boot == boot || one.target.resumes());
+    if !left.is_empty() {
         let of = format!("tune profile {}", profile.as_str());
-        return Err(anyhow::Error::from(TuneError::Tuned(earlier)).context(of));
+        let is_line = |one: &Outstanding| one.target.survives_reboot() && !one.target.resumes();
+        if profile == Profile::TunedLike && left.iter().any(is_line) {
+            bail!(
+                "{of} needs a reboot: the boot line is written: `update-grub`, `reboot`, then \
+                 this command again"
+            );
+        }
+        return Err(anyhow::Error::from(TuneError::Tuned(left.len())).context(of));
     }
     let isolates = profile != Profile::None;
     let cores = order.cores.iter().copied().filter(|_| isolates);

@@ -53,9 +53,11 @@ impl Prepared {
         };
         if profile == Profile::TunedLike && !plan.boot.is_empty() {
             bail!(
-                "{of} needs a reboot: the kernel was started without {} (`onbeat tune apply \
-                 --write-boot` writes them)",
-                plan.boot.join(" ")
+                "{of} needs a reboot: the kernel was started without {}: `onbeat tune apply \
+                 --profile tuned-like --cores {} --write-boot`, `update-grub`, `reboot`, then this \
+                 command again",
+                plan.boot.join(" "),
+                requirement.cores
             );
         }
         plan.settle(&edge).context(of)?;
@@ -145,7 +147,9 @@ impl Tuned {
             _ => false,
         };
         let all = machine::read(self.edge.machine()).ok()?;
+        // What belongs to it follows the line that begins it.
         let at = all.iter().rposition(|record| matches!(record, Record::Tune { .. }));
+        let own = &all[at.unwrap_or(0)..];
         let is_added = |number: u32| {
             let added = |record: &Record| match record {
                 Record::Begin { change, target, .. } => {
@@ -153,13 +157,13 @@ impl Tuned {
                 }
                 _ => false,
             };
-            all.iter().any(added)
+            own.iter().any(added)
         };
         let is_back = |record: &Record| match record {
             Record::Undone { how, change } => *how != Ending::Gone && !is_added(*change),
             _ => false,
         };
-        let is_gone = at.is_none_or(|at| !of_this(&all[at])) || all.iter().any(is_back);
+        let is_gone = !own.first().is_some_and(of_this) || own.iter().any(is_back);
         if is_gone {
             return Some("what was set was taken back meanwhile".to_owned());
         }

@@ -12,6 +12,10 @@ pub const CPUSET: [&str; 7] =
     ["--profile", "cpuset", "--cores", "2-3", "--interface", "eth0", "--write-boot"];
 /// Where its journal is.
 pub const JOURNAL: &str = "var/lib/onbeat/tune.journal";
+/// What tells its boots apart.
+pub const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
+/// The boot line of ours.
+pub const LINE: &str = "etc/default/grub.d/onbeat.cfg";
 
 /// A fake machine below a root.
 pub struct Machine(pub TempDir);
@@ -90,9 +94,39 @@ impl Machine {
         i32::try_from(pid).expect("a process")
     }
 
+    /// What a boot does: what was set is gone but for files on disk, and the kernel has the
+    /// parameters of a boot loader's settings, if there are any.
+    pub fn boot(&self, before: &BTreeMap<String, String>, settings: &str, id: &str) {
+        let on_disk = |path: &&String| !path.starts_with("etc/") && !path.starts_with("boot/");
+        let now = self.all();
+        for path in now.keys().filter(on_disk).filter(|path| !before.contains_key(*path)) {
+            std::fs::remove_file(self.0.path().join(path)).expect("removed");
+        }
+        for (path, text) in before.iter().filter(|(path, _)| on_disk(path)) {
+            if now.get(path) != Some(text) {
+                self.write(path, text);
+            }
+        }
+        let mut lines = settings.lines();
+        let line = lines.find_map(|line| line.strip_prefix("GRUB_CMDLINE_LINUX_DEFAULT="));
+        let line = line.unwrap_or_default().trim_matches('"').trim_start_matches('$');
+        let more = line.split_once(' ').map_or("", |(_, more)| more);
+        self.write("proc/cmdline", &format!("root=/dev/sda1 quiet {more}\n"));
+        self.write(BOOT_ID, &format!("{id}\n"));
+    }
+
     /// Whether there is a journal: all is undone when there is none.
     pub fn is_tuned(&self) -> bool {
         self.0.path().join(JOURNAL).exists()
+    }
+
+    /// Whether a tune that is for a time is not taken back.
+    pub fn is_tuned_for_now(&self) -> bool {
+        let journal = self.read(JOURNAL);
+        let is_tune = |line: &&str| line.starts_with("{\"tune\":");
+        let Some(tune) = journal.lines().rfind(is_tune) else { return false };
+        let is_confirmed = journal.lines().last() == Some("\"confirmed\"");
+        !tune.contains("\"confirm_by_ns\":null") && !is_confirmed
     }
 
     /// Starts it, and continues.

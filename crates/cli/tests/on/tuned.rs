@@ -1,7 +1,7 @@
 //! What runs set on machines: profiles of `tune`, on the files of fake ones.
 
 use super::*;
-use crate::common::machine::{self, JOURNAL};
+use crate::common::machine::{self, BOOT_ID, JOURNAL, LINE};
 
 /// What a scenario sets, and which CPUs there are for it.
 const SCENARIOS: &str = "[[scenario]]\nname = \"tuned\"\ntune = \"cpuset\"\n\
@@ -58,7 +58,7 @@ impl Tuned {
     fn are_as_before(&self, before: &[BTreeMap<String, String>; 2], what: &str) {
         self.machines.are_clean(what);
         let until = MonoTime::now() + LONG;
-        while self.files.iter().any(machine::Machine::is_tuned) {
+        while self.files.iter().any(machine::Machine::is_tuned_for_now) {
             assert!(MonoTime::now() < until, "{what}: {:?} are tuned", self.files[0].all());
             pause(Span::from_ms(5));
         }
@@ -185,4 +185,53 @@ fn a_profile_that_cannot_be_set_is_refused_with_machine_and_reason() {
     assert!(said.contains(name) && said.contains("settings of an earlier tune"), "{said}");
     tuned.machines.are_clean("another tune");
     assert_eq!((tuned.files[0].read(JOURNAL), tuned.before()), (journal, all), "it stays");
+}
+
+/// The same profile as the scenario `reboot` has, with what it needs of a boot.
+const WITH_BOOT_LINE: [&str; 6] =
+    ["apply", "--profile", "tuned-like", "--cores", "2-3", "--write-boot"];
+
+#[test]
+fn a_profile_that_needs_a_boot_line_is_set_after_the_boot_and_the_line_stays() {
+    let Some(tuned) = Tuned::new("b") else { return };
+    let before = tuned.before();
+    tuned.files.iter().for_each(|files| _ = files.tune(&WITH_BOOT_LINE, 0));
+    tuned.refused("reboot", &["the boot line is written: `update-grub`, `reboot`, then"]);
+    for (files, before) in tuned.files.iter().zip(&before) {
+        files.boot(before, &files.read(LINE), "the next boot");
+    }
+    let booted = tuned.before();
+    let output = tuned.machines.run(&tuned.system, &["--all-scenarios", "--json"], 0);
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (run, profile) in [(0, "cpuset"), (1, "tuned-like")] {
+        for part in results["runs"][run]["network"]["parts"].as_array().expect("parts") {
+            let what = part["tuned"].as_str().expect("a text");
+            assert!(what.starts_with(&format!("{profile} on processors 2-3: ")), "{what}");
+            assert!(what.contains("interrupt 24 (eth0-rx-0) on 0-1"), "{what}");
+        }
+    }
+    tuned.are_as_before(&booted, "runs after the boot");
+    // What is left when one is killed is taken back, and the line still stays.
+    let mut command = tuned.machines.command(&tuned.system, "30s", &["--scenario", "reboot"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("onbeat");
+    tuned.machines.process("a", "build/left");
+    assert_eq!(tuned.files[0].read(INTERRUPT), "0-1");
+    kill(tuned.machines.process("a", "onbeat part"));
+    child.wait().expect("it ends");
+    tuned.are_as_before(&booted, "a part killed after the boot");
+    for (files, before) in tuned.files.iter().zip(&before) {
+        let status = files.json(&["status"], 0);
+        let settings = status["settings"].as_array().expect("settings");
+        let states: Vec<_> = settings.iter().map(|one| (&one["target"], &one["state"])).collect();
+        assert!(states.contains(&(&format!("/{LINE}").into(), &"in-force".into())), "{status}");
+        let lasts = |state: &Value| state != "gone";
+        assert_eq!(states.iter().filter(|(_, state)| lasts(state)).count(), 1, "{status}");
+        files.tune(&["undo"], 0);
+        let mut all = files.all();
+        for path in [BOOT_ID, "proc/cmdline"] {
+            all.insert(path.to_owned(), before[path].clone());
+        }
+        assert_eq!(&all, before, "it is the user's to take back");
+    }
 }

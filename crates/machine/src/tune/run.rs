@@ -281,13 +281,13 @@ pub fn undo(
 fn undo_those(
     edge: &Edge,
     journal: &mut Journal,
-    which: &dyn Fn(&Target) -> bool,
+    which: &dyn Fn(&Outstanding) -> bool,
     interrupt: &mut Interrupt,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<usize, TuneError> {
     let boot = boot(edge.machine())?;
     let (mut failed, mut written) = (0, Ok(()));
-    for one in journal.outstanding().iter().rev().filter(|one| which(&one.target)) {
+    for one in journal.outstanding().iter().rev().filter(|one| which(one)) {
         let how = match one.boot != boot && !one.target.survives_reboot() {
             true => Ok(Ending::Gone),
             false => take_back(edge, one, interrupt)?,
@@ -348,9 +348,30 @@ pub fn remove(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, TuneError> {
     let mut journal = Journal::open(edge.machine())?;
-    let failed =
-        undo_those(edge, &mut journal, &|one| one == target, &mut Interrupt::never(), tell)?;
+    let is_it = |one: &Outstanding| one.target == *target;
+    let failed = undo_those(edge, &mut journal, &is_it, &mut Interrupt::never(), tell)?;
     Ok(failed == 0)
+}
+
+/// Takes back a tune that is for a time. A boot line that a tune before this boot wrote stays, but
+/// for a campaign's, which comes and goes with it: the journal is kept for it, as confirmed.
+fn undo_last(
+    edge: &Edge,
+    mut journal: Journal,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<usize, TuneError> {
+    let boot = boot(edge.machine())?;
+    let never = &mut Interrupt::never();
+    let stays = |one: &Outstanding| one.boot != boot && one.target.survives_reboot();
+    let all = journal.outstanding();
+    if all.iter().any(|one| one.target.resumes()) || !all.iter().any(stays) {
+        return undo(edge, journal, never, tell);
+    }
+    let failed = undo_those(edge, &mut journal, &|one| !stays(one), never, tell)?;
+    if failed == 0 {
+        journal.confirm()?;
+    }
+    Ok(failed)
 }
 
 /// Takes one change back, or says why that is not possible.
@@ -528,7 +549,7 @@ fn guard_once(
     if unconfirmed(journal.records(), started_ns).is_none() {
         return Ok(Look::Over(false));
     }
-    match undo(edge, journal, &mut Interrupt::never(), &mut |_| ())? {
+    match undo_last(edge, journal, &mut |_| ())? {
         0 => Ok(Look::Over(true)),
         left => Ok(Look::Left(left)),
     }
@@ -584,7 +605,7 @@ pub fn end(
     if journal.records().iter().rev().find_map(of_tune) != Some(started_ns) {
         return Ok(None);
     }
-    undo(edge, journal, &mut Interrupt::never(), tell).map(Some)
+    undo_last(edge, journal, tell).map(Some)
 }
 
 /// By when the tune that began then must be confirmed, if it is not.
