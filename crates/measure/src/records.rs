@@ -53,7 +53,8 @@
 //! A file of version 1 has no part 3; it is read as one of the emulated network.
 //!
 //! A *recording* is what a run leaves that is cut off: such files one after the other, each behind
-//! its length (u64), each with what the ends recorded since the one before.
+//! its length (u64), each with what the ends recorded, and what was measured of clocks, since the
+//! one before.
 
 mod recorded_clocks;
 mod recorded_reservations;
@@ -250,6 +251,7 @@ pub fn recover(recording: &[u8]) -> Result<Vec<RunLog>, Error> {
             Some(run) => {
                 run.ending = next.ending;
                 run.stations = next.stations;
+                add_time_errors(&mut run.network, next.network);
                 for (end, more) in run.ends.iter_mut().zip(next.ends) {
                     end.records.extend(more.records);
                 }
@@ -265,7 +267,38 @@ fn is_continued(run: &RunLog, next: &RunLog) -> bool {
         log.ends.iter().map(|end| (end.channel, end.role, end.node)).collect()
     };
     let settings = |log: &RunLog| (log.scenario.clone(), log.seed, log.time, log.duration);
-    settings(run) == settings(next) && run.network == next.network && ends(run) == ends(next)
+    settings(run) == settings(next)
+        && is_same_network(&run.network, &next.network)
+        && ends(run) == ends(next)
+}
+
+/// The same but for what was measured of clocks meanwhile.
+fn is_same_network(one: &Carrier, other: &Carrier) -> bool {
+    let (
+        Carrier::Interfaces { parts, epoch_ns },
+        Carrier::Interfaces { parts: others, epoch_ns: start },
+    ) = (one, other)
+    else {
+        return one == other;
+    };
+    let key = |part: &InterfacePart| {
+        let InterfacePart { transport, host, name, cut_off, ahead, tuned, .. } = part;
+        (*transport, *host, name.clone(), *cut_off, *ahead, tuned.clone())
+    };
+    epoch_ns == start && parts.iter().map(key).eq(others.iter().map(key))
+}
+
+/// Adds what was measured of clocks since; what is not later was measured before.
+fn add_time_errors(network: &mut Carrier, more: Carrier) {
+    if let (Carrier::Interfaces { parts, .. }, Carrier::Interfaces { parts: more, .. }) =
+        (network, more)
+    {
+        for (part, more) in parts.iter_mut().zip(more) {
+            let last = part.time_errors.last().map(|sample| sample.at);
+            let new = more.time_errors.into_iter().filter(|new| last.is_none_or(|at| new.at > at));
+            part.time_errors.extend(new);
+        }
+    }
 }
 
 /// SHA-256, in hexadecimal, over what the run's ends recorded, messages over TCP, reservations,

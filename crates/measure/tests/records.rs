@@ -451,6 +451,31 @@ proptest! {
     }
 
     #[test]
+    fn a_recording_has_what_all_parts_measured_of_clocks(
+        log in any_log(),
+        counts in proptest::collection::vec(0..3_usize, 1..6),
+    ) {
+        let all: Vec<_> = (0..counts.iter().sum::<usize>() as i64)
+            .map(|n| TimeErrorSample {
+                at: NetTime::from_ns(n * 7),
+                ptp4l: (n % 3 > 0).then(|| Span::from_ns(-n)),
+                phc2sys: (n % 2 > 0).then(|| Span::from_ns(n)),
+            })
+            .collect();
+        let with = |errors: &[TimeErrorSample]| {
+            let mut log = RunLog { ends: Vec::new(), ..log.clone() };
+            if let Carrier::Interfaces { parts, .. } = &mut log.network {
+                parts.iter_mut().for_each(|part| part.time_errors = errors.to_vec());
+            }
+            log
+        };
+        let mut left = &all[..];
+        let parts = counts.iter().map(|count| left.split_off(..*count).expect("so many"));
+        let whole: Vec<_> = parts.flat_map(|errors| recording_part(&with(errors))).collect();
+        prop_assert_eq!(recover(&whole), Ok(vec![with(&all)]));
+    }
+
+    #[test]
     fn no_octets_make_the_reader_of_recordings_panic(
         octets in proptest::collection::vec(any::<u8>(), 0..200),
     ) {

@@ -25,7 +25,7 @@ use onbeat::interface::{
 };
 use onbeat_machine::doctor::{Facts, Requirements, State, evaluate};
 use onbeat_measure::records;
-use onbeat_model::record::RunLog;
+use onbeat_model::record::{Carrier, RunLog, TimeErrorSample};
 use onbeat_model::system::{Backend, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, RunOptions, StartAt};
@@ -57,7 +57,7 @@ pub(crate) fn part(directory: &Path) -> anyhow::Result<Exit> {
     DirBuilder::new().mode(0o700).create(&files)?;
     let orders = listen(&files, &tell, &interrupted);
     let mut member = None;
-    let mut tuned = None;
+    let mut tuned = (None, None);
     for order in orders {
         let done = match order {
             Order::Check(order) => Member::new(&files, order).map(|(new, told)| {
@@ -66,18 +66,15 @@ pub(crate) fn part(directory: &Path) -> anyhow::Result<Exit> {
             }),
             Order::Tune(order) => {
                 looked_at(&member).and_then(|member| member.tune(&order)).map(|(new, what)| {
-                    tuned = new;
+                    tuned = (new, Some(what.clone()));
                     tell.say(&Told::Tuned { what });
                 })
             }
-            Order::Run(order) => {
-                let isolated = tuned.as_ref().and_then(Tuned::isolated);
-                looked_at(&member).and_then(|member| {
-                    member.run(&order, isolated, &tell, &mut reaper, &interrupted)
-                })
-            }
+            Order::Run(order) => looked_at(&member)
+                .and_then(|member| member.run(&order, &tuned, &tell, &mut reaper, &interrupted)),
             Order::Restore => {
-                let note = tuned.take().and_then(|mut tuned: Tuned| tuned.end());
+                let (in_force, _) = std::mem::take(&mut tuned);
+                let note = in_force.and_then(|mut tuned| tuned.end());
                 tell.say(&Told::Restored { note });
                 Ok(())
             }
@@ -288,11 +285,33 @@ impl Member {
         }
     }
 
-    /// Runs the host's programs and tells what was recorded.
+    /// The interface that carries the host's channels.
+    fn network(&self, system: &System, order: &RunOrder) -> anyhow::Result<NetworkKind> {
+        let CheckOrder { host, interface, transport, .. } = &self.order;
+        let options = InterfaceOptions {
+            follow_schedule: order.poll_expected,
+            sent_stamps: order.stamps,
+            ..InterfaceOptions::default()
+        };
+        let noise = order.noise.iter().filter(|(_, at)| at.is_unicast_link_local());
+        let noise = noise.map(|(host, at)| Ok((chosen::host_named(system, host)?, *at)));
+        Ok(NetworkKind::Interface {
+            host: chosen::host_named(system, host)?,
+            name: interface.clone(),
+            transport: *transport,
+            options,
+            epoch_ns: order.epoch_ns,
+            clock_offset: Span::from_ns(order.clock_offset_ns),
+            clock_spread: Span::from_ns(order.clock_spread_ns),
+            noise: noise.collect::<anyhow::Result<_>>()?,
+        })
+    }
+
+    /// Runs the host's programs and tells what was recorded. With what is in force, and its line.
     fn run(
         &self,
         order: &RunOrder,
-        isolated: Option<PathBuf>,
+        (tuned, set): &(Option<Tuned>, Option<String>),
         tell: &Teller,
         reaper: &mut Reaper,
         interrupted: &AtomicBool,
@@ -310,25 +329,15 @@ impl Member {
                 tell.say(&Told::Progress { ns: now.as_ns() });
             }
         };
-        let mut recorded = |log: &RunLog| tell.send(&Told::Recorded, &records::recording_part(log));
-        let CheckOrder { host, interface, transport, .. } = &self.order;
-        let options = InterfaceOptions {
-            follow_schedule: order.poll_expected,
-            sent_stamps: order.stamps,
-            ..InterfaceOptions::default()
+        let sampler = Sampler::start(self.measured(order));
+        let mut sampled = 0;
+        let mut recorded = |log: &RunLog| {
+            let new = sampler.samples_from(sampled);
+            sampled += new.len();
+            let log = with_machine(log.clone(), set, new);
+            tell.send(&Told::Recorded, &records::recording_part(&log));
         };
-        let noise = order.noise.iter().filter(|(_, at)| at.is_unicast_link_local());
-        let noise = noise.map(|(host, at)| Ok((chosen::host_named(&system, host)?, *at)));
-        let network = NetworkKind::Interface {
-            host: chosen::host_named(&system, host)?,
-            name: interface.clone(),
-            transport: *transport,
-            options,
-            epoch_ns: order.epoch_ns,
-            clock_offset: Span::from_ns(order.clock_offset_ns),
-            clock_spread: Span::from_ns(order.clock_spread_ns),
-            noise: noise.collect::<anyhow::Result<_>>()?,
-        };
+        let network = self.network(&system, order)?;
         let options = RunOptions {
             proposed: Vec::new(),
             scenario: order.scenario.clone(),
@@ -344,12 +353,12 @@ impl Member {
             task_trace: None,
             calls: None,
             reaper: Some(&mut *reaper),
-            isolated,
+            isolated: tuned.as_ref().and_then(Tuned::isolated),
         };
-        let sampler = Sampler::start(self.measured(order), tell);
         // Only now: what holds settings until they are taken back is none of the programs'.
         adopt_orphans(true);
         let outcome = coordinator::run(&system, &plan, options);
+        let samples = sampler.samples_from(0);
         drop(sampler);
         let left = end_orphans(reaper.number());
         adopt_orphans(false);
@@ -364,9 +373,21 @@ impl Member {
             ));
         }
         clock.note(read_clock());
+        let log = with_machine(log, set, samples);
         tell.send(&Told::Done { notes, set_ns: clock.by() }, &records::encode(&log));
         Ok(())
     }
+}
+
+/// A log with what was set on its machine, and measured of the machine's clock.
+fn with_machine(mut log: RunLog, set: &Option<String>, samples: Vec<TimeErrorSample>) -> RunLog {
+    if let Carrier::Interfaces { parts, .. } = &mut log.network
+        && let [part] = &mut parts[..]
+    {
+        part.tuned.clone_from(set);
+        part.time_errors = samples;
+    }
+    log
 }
 
 /// Reads CLOCK_TAI beside the clock that is never set.

@@ -117,8 +117,6 @@ pub(super) enum Told {
     Alive,
     /// How far the run has come.
     Progress { ns: i64 },
-    /// What was measured of its clock, at an instant of the run.
-    TimeError { at_ns: i64, ptp4l_ns: Option<i64>, phc2sys_ns: Option<i64> },
     /// A part of what is recorded.
     Recorded,
     /// The run is over. With its records, and by how much the machine's clock was set meanwhile, in

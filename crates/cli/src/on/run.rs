@@ -23,7 +23,7 @@ use onbeat::clock::MonoTime;
 use onbeat_description::machines::{self, HostMachine, Machines};
 use onbeat_measure::records;
 use onbeat_model::diagnostic::SourceFile;
-use onbeat_model::record::{Carrier, Ending, RunLog, TimeErrorSample};
+use onbeat_model::record::{Carrier, Ending, RunLog};
 use onbeat_model::system::{NodeId, TuneProfile};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{NetworkKind, StartAt};
@@ -74,7 +74,6 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let ahead = vec![None; machines.list.len()];
     let set_ns = vec![None; machines.list.len()];
     let addresses = vec![None; machines.list.len()];
-    let time_errors = vec![Vec::new(); machines.list.len()];
     let mut several = Several {
         source: &source,
         machines: &machines,
@@ -83,7 +82,6 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
         ahead,
         set_ns,
         addresses,
-        time_errors,
     };
     match several.set_up(file, &built, &wanted) {
         Err(_) if interrupted.load(Ordering::Relaxed) => {
@@ -171,8 +169,6 @@ struct Several<'a> {
     set_ns: Vec<Option<(i64, i64)>>,
     /// The link-local address of each machine's interface.
     addresses: Vec<Option<Ipv6Addr>>,
-    /// What was measured of its clock during the last run.
-    time_errors: Vec<Vec<TimeErrorSample>>,
 }
 
 /// What has become of a machine's part of a run.
@@ -486,21 +482,11 @@ impl Several<'_> {
         for (at, machine) in self.machines.list.iter().enumerate() {
             self.fleet.tell(at, &Order::Run(order(machine)), &[]);
         }
-        self.time_errors.iter_mut().for_each(Vec::clear);
         let bar = runs::progress_bar(&wanted.scenario, settings);
         let (mut logs, why) = self.hear(&bar, interrupted);
         bar.finish_and_clear();
         self.read_again(&mut logs);
         self.restore(&set);
-        for ((log, set), errors) in logs.iter_mut().zip(set).zip(&self.time_errors) {
-            if let Some(Carrier::Interfaces { parts, .. }) = log.as_mut().map(|it| &mut it.network)
-            {
-                for part in parts {
-                    part.tuned.clone_from(&set);
-                    part.time_errors.clone_from(errors);
-                }
-            }
-        }
         let Some(log) = self.joined(logs)? else {
             bail!("{}", why.unwrap_or_else(|| "nothing was recorded".to_owned()));
         };
@@ -567,10 +553,6 @@ impl Several<'_> {
                     bar.set_position(least.unsigned_abs() / 1_000_000);
                     None
                 }
-                Event::Told(Told::TimeError { at_ns, ptp4l_ns, phc2sys_ns }, _) => {
-                    self.note_time_error(at, at_ns, [ptp4l_ns, phc2sys_ns]);
-                    None
-                }
                 Event::Told(Told::Recorded, octets) => {
                     self.recordings[at].extend(&octets);
                     recorded[at].extend(octets);
@@ -609,15 +591,6 @@ impl Several<'_> {
             }
         });
         (logs.collect(), why)
-    }
-
-    /// Notes what was measured of a machine's clock, which is after what was measured before.
-    fn note_time_error(&mut self, at: usize, at_ns: i64, measured: [Option<i64>; 2]) {
-        let [ptp4l, phc2sys] = measured.map(|ns| ns.map(Span::from_ns));
-        let (at_ns, noted) = (NetTime::from_ns(at_ns), &mut self.time_errors[at]);
-        if noted.last().is_none_or(|last| last.at <= at_ns) {
-            noted.push(TimeErrorSample { at: at_ns, ptp4l, phc2sys });
-        }
     }
 
     /// The records of a machine whose part is over, and what it says of it.

@@ -1,14 +1,13 @@
 //! What linuxptp measures of a machine's clock while a run takes place there.
 
-use super::part::Teller;
-use super::protocol::Told;
 use onbeat::clock::pause;
 use onbeat::interface::{InterfaceSettings, PortState, ask_ptp4l, hardware_apart, tai_offset};
-use onbeat_model::time::Span;
+use onbeat_model::record::TimeErrorSample;
+use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::StartAt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// How often it is asked for, and how often one looks whether the run is over.
@@ -26,18 +25,28 @@ pub(super) struct Measured {
     pub(super) duration: Span,
 }
 
-/// A thread that asks each second, and tells what is new. Ends with this value.
+/// What was measured up to now, in order of time.
+type Samples = Mutex<Vec<TimeErrorSample>>;
+
+/// A thread that asks each second. Ends with this value.
 pub(super) struct Sampler {
     over: Arc<AtomicBool>,
+    samples: Arc<Samples>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Sampler {
-    pub(super) fn start(of: Measured, tell: &Teller) -> Self {
-        let (over, tell) = (Arc::new(AtomicBool::new(false)), tell.clone());
-        let seen = Arc::clone(&over);
-        let thread = std::thread::spawn(move || measure(&of, &tell, &seen));
-        Self { over, thread: Some(thread) }
+    pub(super) fn start(of: Measured) -> Self {
+        let (over, samples) = (Arc::new(AtomicBool::new(false)), Arc::<Samples>::default());
+        let (seen, noted) = (Arc::clone(&over), Arc::clone(&samples));
+        let thread = std::thread::spawn(move || measure(&of, &noted, &seen));
+        Self { over, samples, thread: Some(thread) }
+    }
+
+    /// What was measured, without so many of the first.
+    pub(super) fn samples_from(&self, first: usize) -> Vec<TimeErrorSample> {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.get(first..).unwrap_or_default().to_vec()
     }
 }
 
@@ -50,7 +59,7 @@ impl Drop for Sampler {
     }
 }
 
-fn measure(of: &Measured, tell: &Teller, over: &AtomicBool) {
+fn measure(of: &Measured, samples: &Samples, over: &AtomicBool) {
     let usual = InterfaceSettings::default();
     let socket = of.ptp4l.as_ref().map_or(usual.ptp4l, PathBuf::from);
     let now = || Span::from_ns(StartAt::In(Span::ZERO).network_ns().saturating_sub(of.zero_ns));
@@ -71,10 +80,15 @@ fn measure(of: &Measured, tell: &Teller, over: &AtomicBool) {
         is_first = false;
         last = ingress.or(last);
         let ahead = hardware_apart(&of.interface).zip(tai_offset().ok());
-        let ptp4l_ns = status.filter(|_| is_new).map(|status| status.offset.as_ns());
-        let phc2sys_ns = ahead.map(|(hardware, tai)| (tai - hardware).as_ns());
-        if at >= Span::ZERO && (ptp4l_ns.is_some() || phc2sys_ns.is_some()) {
-            tell.say(&Told::TimeError { at_ns: at.as_ns(), ptp4l_ns, phc2sys_ns });
+        let ptp4l = status.filter(|_| is_new).map(|status| status.offset);
+        let phc2sys = ahead.map(|(hardware, tai)| tai - hardware);
+        if at >= Span::ZERO && (ptp4l.is_some() || phc2sys.is_some()) {
+            let at = NetTime::ZERO + at;
+            let mut samples = samples.lock().unwrap_or_else(PoisonError::into_inner);
+            // A clock that was set back measures again what was.
+            if samples.last().is_none_or(|last| last.at < at) {
+                samples.push(TimeErrorSample { at, ptp4l, phc2sys });
+            }
         }
         next = (next + INTERVAL).max(at + LOOK_AGAIN);
         while now() < next && !over.load(Ordering::Relaxed) {

@@ -1,6 +1,7 @@
 //! What linuxptp measures of machines' clocks during a run: real ptp4l in the machines' namespaces.
 
 use super::*;
+use onbeat_model::record::Carrier;
 use onbeat_testkit::Need;
 
 /// How often a run is tried in which ptp4l is to measure something.
@@ -118,4 +119,35 @@ fn what_ptp4l_measures_during_a_run_is_in_results_and_report() {
     assert!(table.contains("ptp4l") && !table.contains("hardware clock"), "{table}");
     let published = shown.split("Errors of clocks, in ns:").nth(1).expect("a table");
     assert!(published.contains("a paper") && published.contains(" 29"), "{published}");
+    what_was_measured_until_the_command_was_killed_is_recovered(&machines, &system);
+}
+
+fn what_was_measured_until_the_command_was_killed_is_recovered(
+    machines: &Machines,
+    system: &TestSystem,
+) {
+    let mut command = machines.command(system, "300s", &["--scenario", "base"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("onbeat");
+    let recording = system.path().join("out-b.recording");
+    let recorded = || -> usize {
+        let octets = std::fs::read(&recording).unwrap_or_default();
+        let runs = onbeat_measure::records::recover(&octets).unwrap_or_default();
+        let Some(Carrier::Interfaces { parts, .. }) = runs.first().map(|run| &run.network) else {
+            return 0;
+        };
+        parts[0].time_errors.len()
+    };
+    let until = MonoTime::now() + LONG;
+    while recorded() < 2 {
+        assert!(MonoTime::now() < until, "nothing of it is in the recording");
+        pause(Span::from_ms(100));
+    }
+    child.kill().expect("it is a child");
+    child.wait().expect("it ends");
+    let recorded = recorded();
+    let words = ["join", ".", "--recovered", "out-a", "out-b", "--out", "recovered"];
+    let results = common::results(&words, system.path(), 4);
+    let errors = &results["runs"][0]["network"]["parts"][1]["time_errors"];
+    assert_eq!(errors["at_ns"].as_array().map(Vec::len), Some(recorded), "{errors}");
+    assert!(number(errors, "ptp4l.samples") >= 1, "{errors}");
 }
