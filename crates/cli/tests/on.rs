@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 mod faults;
+mod moments;
 mod time_error;
 mod tuned;
 
@@ -71,17 +72,19 @@ impl Machines {
         self.files.path().join(self.space(host))
     }
 
+    /// What a file of machines has of one that is reached as a namespace.
+    fn shell(&self, host: &str) -> String {
+        format!(
+            "[[machine]]\nhost = \"{host}\"\nnamespace = \"{}\"\ninterface = \"eth0\"\n\
+             directory = \"{}\"\n",
+            self.space(host),
+            self.files_of(host).display()
+        )
+    }
+
     /// A file of machines, of which each is reached as a namespace.
     fn shells(&self, system: &TestSystem) {
-        let machine = |host: &str| {
-            format!(
-                "[[machine]]\nhost = \"{host}\"\nnamespace = \"{}\"\ninterface = \"eth0\"\n\
-                 directory = \"{}\"\n",
-                self.space(host),
-                self.files_of(host).display()
-            )
-        };
-        write(system, &(machine("a") + &machine("b")));
+        write(system, &(self.shell("a") + &self.shell("b")));
     }
 
     /// The same on a busy machine, where readings of clocks take long; with more of the last one.
@@ -93,47 +96,69 @@ impl Machines {
         std::fs::write(&file, text + more).expect("written");
     }
 
-    /// The same by ssh: each machine has its own server, `/tmp` and key of the host.
+    /// The same by ssh.
     fn secure_shells(&mut self, system: &TestSystem) -> Result<(), String> {
+        self.serve()?;
+        write(system, &(self.secure_shell("a") + &self.secure_shell("b")));
+        Ok(())
+    }
+
+    /// The same of one that is reached by ssh.
+    fn secure_shell(&self, host: &str) -> String {
+        let key = self.files.path().join("user");
+        let number = if host == "a" { 2 } else { 3 };
+        format!(
+            "[[machine]]\nhost = \"{host}\"\naddress = \"root@10.7.{number}.2\"\n\
+             ssh = [\"-c\", \"aes128-gcm@openssh.com\", \"-i\", \"{}\", \"-o\", \
+             \"StrictHostKeyChecking=no\", \"-o\", \"UserKnownHostsFile=/dev/null\"]\n\
+             interface = \"eth0\"\n",
+            key.display()
+        )
+    }
+
+    /// Starts a server of sshd on each machine, with its own `/tmp` and key of the host.
+    fn serve(&mut self) -> Result<(), String> {
         if !Path::new(SSHD).exists() {
             return Err("openssh-server is missing".to_owned());
         }
         std::fs::create_dir_all("/run/sshd").expect("where sshd gives up its rights");
-        let home = self.files.path().to_owned();
-        let key = home.join("user").display().to_string();
-        let mut text = String::new();
+        let home = self.files.path();
         for path in ["host", "user"] {
             let mut keygen = Command::new("ssh-keygen");
             keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(home.join(path));
             assert!(keygen.status().expect("ssh-keygen").success());
         }
-        for (host, number) in [("a", 2), ("b", 3)] {
-            let configuration = home.join(format!("sshd_{host}"));
-            let lines = format!(
-                "HostKey {0}/host\nAuthorizedKeysFile {0}/user.pub\nPidFile none\nStrictModes no\n\
-                 UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
-                home.display()
-            );
-            std::fs::write(&configuration, lines).expect("written");
-            let script = format!(
-                "mount --make-rprivate / && mount --bind {} /tmp && exec {SSHD} -De -f {}",
-                self.files_of(host).display(),
-                configuration.display()
-            );
-            let sshd = Command::new("ip")
-                .args(["netns", "exec", &self.space(host), "unshare", "-m", "sh", "-c", &script])
-                .stderr(std::fs::File::create(home.join(format!("{host}.log"))).expect("a log"))
-                .spawn();
-            self.servers.push(sshd.expect("sshd"));
-            wait_for(&home.join(format!("{host}.log")), "Server listening on 0.0.0.0");
-            text += &format!(
-                "[[machine]]\nhost = \"{host}\"\naddress = \"root@10.7.{number}.2\"\n\
-                 ssh = [\"-i\", \"{key}\", \"-o\", \"StrictHostKeyChecking=no\", \"-o\", \
-                 \"UserKnownHostsFile=/dev/null\"]\ninterface = \"eth0\"\n"
-            );
-        }
-        write(system, &text);
+        self.servers = ["a", "b"].map(|host| self.server(host)).into();
         Ok(())
+    }
+
+    fn server(&self, host: &str) -> Child {
+        let home = self.files.path();
+        let configuration = home.join(format!("sshd_{host}"));
+        let lines = format!(
+            "HostKey {0}/host\nAuthorizedKeysFile {0}/user.pub\nPidFile none\nStrictModes no\n\
+             UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
+            home.display()
+        );
+        std::fs::write(&configuration, lines).expect("written");
+        let script = format!(
+            "mount --make-rprivate / && mount --bind {} /tmp && exec {SSHD} -De -f {}",
+            self.files_of(host).display(),
+            configuration.display()
+        );
+        let log = home.join(format!("{host}.log"));
+        let sshd = Command::new("ip")
+            .args(["netns", "exec", &self.space(host), "unshare", "-m", "sh", "-c", &script])
+            .stderr(std::fs::File::create(&log).expect("a log"))
+            .spawn()
+            .expect("sshd");
+        wait_for(&log, "Server listening on 0.0.0.0");
+        sshd
+    }
+
+    /// Sets a link of a machine up or down.
+    fn set(&self, host: &str, link: &str, state: &str) {
+        ip(&format!("-n {} link set {link} {state}", self.space(host))).expect("set");
     }
 
     /// The command, in its namespace.
@@ -161,10 +186,12 @@ impl Machines {
         for process in Path::new("/proc").read_dir().expect("/proc").flatten() {
             let Ok(pid) = process.file_name().to_string_lossy().parse::<u32>() else { continue };
             let is_there = std::fs::metadata(process.path().join("ns/net"));
+            if !is_there.is_ok_and(|is_there| is_there.ino() == space) {
+                continue;
+            }
             let words = std::fs::read_to_string(process.path().join("cmdline"));
-            let (Ok(is_there), Ok(words)) = (is_there, words) else { continue };
-            let words = words.replace('\0', " ");
-            if is_there.ino() == space && !words.contains(SSHD) && !words.is_empty() {
+            let words = words.unwrap_or_default().replace('\0', " ");
+            if !words.contains(SSHD) && !words.is_empty() {
                 found.push((pid, words));
             }
         }
@@ -473,169 +500,6 @@ fn what_stations_on_machines_carry_is_what_the_programs_count() {
     let verdict = c["verdict"].as_str().expect("a verdict");
     assert!(["kept", "not judged", "broken"].contains(&verdict), "{c}");
     machines.are_clean("stations");
-}
-
-/// What is there of a run that its command did not end is made a report of; whether anything is.
-fn recovered(system: &TestSystem) -> bool {
-    let parts = ["out-a", "out-b"].map(|part| system.path().join(format!("{part}.recording")));
-    let is_there = parts.iter().all(|part| std::fs::metadata(part).is_ok_and(|of| of.len() > 0));
-    if is_there {
-        let output = run(&["join", ".", "--recovered", "out-a", "out-b"], system.path(), 4);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("cut off is the part of a, b"), "{said}");
-    }
-    for part in parts {
-        let _ = std::fs::remove_file(part);
-    }
-    is_there
-}
-
-#[test]
-fn whatever_is_killed_at_any_moment_machines_are_left_as_they_were() {
-    let Some(machines) = Machines::new("k") else { return };
-    let system = counting();
-    machines.shells(&system);
-    let moments = std::env::var("ONBEAT_ON_MOMENTS").map_or(6, |it| it.parse().expect("a number"));
-    let start = |moment: i64| {
-        let mut command = machines.command(&system, "3s", &[]);
-        let log = std::fs::File::create(system.path().join("said")).expect("a file");
-        let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("onbeat");
-        // Up to the end of the run, and a little more.
-        pause(Span::from_ms(100 + 6_000 * moment / moments));
-        child
-    };
-    let said = || std::fs::read_to_string(system.path().join("said")).expect("what it said");
-    let mut recordings = 0;
-    for moment in 0..moments {
-        let mut command = start(moment);
-        command.kill().expect("it is a child");
-        command.wait().expect("it ends");
-        machines.are_clean(&format!("the command killed at moment {moment}"));
-        recordings += i64::from(recovered(&system));
-    }
-    assert!(recordings > 0, "no run has got so far as to record something");
-    for victim in ["onbeat part", "onbeat keeper", "build/left", "sh -c"] {
-        let mut command = start(0);
-        // Before that only the shell is there, which clears up if it can.
-        machines.process("a", "onbeat part");
-        kill(machines.process("a", victim));
-        let status = command.wait().expect("it ends");
-        machines.are_clean(&format!("{victim} killed"));
-        // The keeper and the shell are there for the worst only.
-        if ["onbeat part", "build/left"].contains(&victim) || !status.success() {
-            assert!(!status.success(), "{victim}: {}", said());
-            assert!(said().contains("machine of host `a` (namespace"), "{victim}: {}", said());
-        }
-    }
-}
-
-#[test]
-fn a_machine_whose_link_or_sshd_goes_is_named_and_what_it_told_is_kept() {
-    let Some(mut machines) = Machines::new("l") else { return };
-    let system = counting();
-    if let Err(why) = machines.secure_shells(&system) {
-        return not_run(Need::Tools, why);
-    }
-    for fault in ["sshd", "link"] {
-        let mut command = machines.command(&system, "30s", &["--json"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("onbeat");
-        machines.process("a", "build/left");
-        // What the first seconds recorded was told.
-        let recording = system.path().join("out-a.recording");
-        let until = MonoTime::now() + LONG;
-        let is_told = || std::fs::metadata(&recording).is_ok_and(|of| of.len() > 10_000);
-        while !is_told() {
-            assert!(MonoTime::now() < until, "nothing is told");
-            pause(Span::from_ms(10));
-        }
-        let why = match fault {
-            "link" => {
-                ip(&format!("-n {} link set mgmt down", machines.space("a"))).expect("down");
-                "nothing was heard of it for 10 s"
-            }
-            _ => {
-                for (pid, words) in machines.processes("a") {
-                    if words.starts_with("sshd") {
-                        kill(pid);
-                    }
-                }
-                "closed by remote host"
-            }
-        };
-        let output = child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(4), "{said}");
-        let name = "the run ended before its time: machine of host `a` (root@10.7.2.2): ";
-        let reason = said.lines().find(|line| line.contains(name)).unwrap_or_else(|| {
-            panic!("{fault}: {said}");
-        });
-        assert!(reason.contains(why), "{reason}");
-        let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let run_of = &results["runs"][0];
-        assert_eq!(run_of["network"]["parts"][0]["cut_off"], true);
-        let c = channel(&results, "c");
-        // How many it sent after its last word nobody knows.
-        assert_eq!(c["sent"], Value::Null, "{c}");
-        assert!(number(c, "received") > 100, "{c}");
-        let records = std::fs::read(system.path().join("out/1-run/records.onb")).expect("records");
-        let log = onbeat_measure::records::decode(&records).expect("a record file");
-        assert!(log.ends[0].records.len() > 100, "what the lost machine told is kept");
-        machines.are_clean(fault);
-        ip(&format!("-n {} link set mgmt up", machines.space("a"))).expect("up");
-    }
-}
-
-/// What `run --on` says of a machine that cannot take part; `path` comes before that of programs.
-fn refused(machines: &Machines, system: &TestSystem, path: Option<&Path>, wanted: &[&str]) {
-    let mut command = machines.command(system, "1s", &[]);
-    if let Some(path) = path {
-        let known = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{known}", path.display()));
-    }
-    let output = command.output().expect("onbeat");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(5), "{said}");
-    for wanted in wanted {
-        assert!(said.contains(wanted), "{wanted}: {said}");
-    }
-    assert!(!system.path().join("out").exists(), "nothing was run");
-    machines.are_clean(wanted[0]);
-}
-
-#[test]
-fn a_machine_that_cannot_take_part_is_named_and_nothing_is_run() {
-    let Some(machines) = Machines::new("n") else { return };
-    let system = counting();
-    machines.shells(&system);
-    let file = system.path().join("machines.toml");
-    let right = std::fs::read_to_string(&file).expect("the file");
-    let with = |from: &str, to: &str| {
-        std::fs::write(&file, right.replacen(from, to, 1)).expect("written");
-    };
-    with("interface = \"eth0\"", "interface = \"eth7\"");
-    refused(&machines, &system, None, &["host `a` (namespace", "interface `eth7`"]);
-    with("format = 1", "format = 1\nclock_error_us = 1");
-    let wanted = ["are within 1 µs of each other", "not known", "STA_UNSYNC"];
-    refused(&machines, &system, None, &wanted[..2]);
-    with("directory = \"", "directory = \"/nowhere");
-    refused(&machines, &system, None, &["host `a` (namespace", "/nowhere"]);
-    with("interface = \"eth0\"", "interface = \"eth0\"\nfiles = [\"data.csv\"]");
-    refused(&machines, &system, None, &["`files` names data.csv, which is no file"]);
-    let listed = machines.space("a");
-    with(&listed, "nowhere-at-all");
-    refused(&machines, &system, None, &["(namespace nowhere-at-all)", "Cannot open network"]);
-    // Another architecture, and a disk that is full.
-    std::fs::write(&file, &right).expect("written");
-    let bin = system.path().join("bin");
-    std::fs::create_dir(&bin).expect("a directory");
-    common::executable(&bin.join("uname"), "#!/bin/sh\necho riscv64\n");
-    let wanted = ["machine of host", "it is riscv64", "runners/riscv64/onbeat"];
-    refused(&machines, &system, Some(&bin), &wanted);
-    std::fs::remove_file(bin.join("uname")).expect("removed");
-    common::executable(&bin.join("head"), "#!/bin/sh\necho full >&2\nexit 1\n");
-    refused(&machines, &system, Some(&bin), &["machine of host", "full"]);
-    ip(&format!("-n {} link set eth0 down", machines.space("b"))).expect("down");
-    refused(&machines, &system, None, &["host `b` (namespace", "interface `eth0` is down"]);
 }
 
 #[test]

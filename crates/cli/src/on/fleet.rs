@@ -135,10 +135,14 @@ impl<'a> Fleet<'a> {
     /// The next event until an instant; nothing if none comes.
     pub(super) fn next(&mut self, until: MonoTime) -> Option<(usize, Event)> {
         loop {
-            self.look_after();
+            if let Some(silent) = self.look_after() {
+                return Some((silent, self.note(silent, Event::Ended(String::new()))));
+            }
             let left = (until - MonoTime::now()).clamp(Span::ZERO, ALIVE);
             let left = Duration::from_nanos(left.as_ns().unsigned_abs());
             match self.events.recv_timeout(left) {
+                // What a lost machine may still say is not about why it was lost.
+                Ok((member, _)) if self.members[member].ended => {}
                 Ok((member, event)) => return Some((member, self.note(member, event))),
                 Err(RecvTimeoutError::Timeout) if MonoTime::now() < until => {}
                 Err(_) => return None,
@@ -183,8 +187,8 @@ impl<'a> Fleet<'a> {
         event
     }
 
-    /// Says now and then that the command is there, and ends what is silent.
-    fn look_after(&mut self) {
+    /// Says now and then that the command is there, and ends what is silent: one that is so now.
+    fn look_after(&mut self) -> Option<usize> {
         let now = MonoTime::now();
         if now - self.told_alive >= ALIVE {
             self.told_alive = now;
@@ -194,14 +198,14 @@ impl<'a> Fleet<'a> {
                 }
             }
         }
-        for member in self.members.iter_mut().filter(|member| member.is_watched && !member.ended) {
+        let is_silent = |member: &Member| {
             let heard = MonoTime::from_ns(member.heard.load(Ordering::Relaxed));
-            if now - heard > SILENCE && !member.silent {
-                member.silent = true;
-                // It is gone, then; the end of its output says so.
-                let _ = member.child.kill();
-            }
-        }
+            member.is_watched && !member.ended && now - heard > SILENCE
+        };
+        let silent = self.members.iter().position(is_silent)?;
+        self.members[silent].silent = true;
+        let _ = self.members[silent].child.kill();
+        Some(silent)
     }
 }
 

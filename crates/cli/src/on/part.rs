@@ -45,11 +45,15 @@ use std::sync::mpsc::{self, Receiver, Sender};
 /// After so long without a word the command counts as gone.
 const SILENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
+/// Why nothing is begun on a machine.
+const NO_KEEPER: &str =
+    "the process that clears up if this one is killed (`onbeat keeper`) is gone";
+
 /// Carries out the orders of the command that has made `directory`, until they end.
 pub(crate) fn part(directory: &Path) -> anyhow::Result<Exit> {
     is_ours(directory)?;
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    reaper.guard(Kept::Path(directory))?;
+    reaper.guard(Kept::Path(directory)).context(NO_KEEPER)?;
     let interrupted = run::interrupt()?;
     let tell = Teller::start(&interrupted);
     tell.say(&Told::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
@@ -153,6 +157,7 @@ fn listen(files: &Path, tell: &Teller, interrupted: &Arc<AtomicBool>) -> Receive
     let (sender, receiver) = mpsc::channel();
     let (files, tell, interrupted) = (files.to_owned(), tell.clone(), Arc::clone(interrupted));
     std::thread::spawn(move || {
+        let mut lacks = false;
         while let Ok(Some((order, body))) = protocol::next::<Order>(&mut Input) {
             match order {
                 Order::Alive => tell.say(&Told::Alive),
@@ -164,8 +169,11 @@ fn listen(files: &Path, tell: &Teller, interrupted: &Arc<AtomicBool>) -> Receive
                 Order::File { name, executable } => {
                     if let Err(error) = keep(&files, &name, executable, &body) {
                         tell.say(&Told::Failed { why: format!("{name}: {error}") });
+                        lacks = true;
                     }
                 }
+                // Without all files it can do nothing, and what it would find is no news.
+                Order::Check(_) if lacks => {}
                 Order::Check(_) | Order::Tune(_) | Order::Run(_) | Order::Restore => {
                     if sender.send(order).is_err() {
                         break;
@@ -317,6 +325,8 @@ impl Member {
         interrupted: &AtomicBool,
     ) -> anyhow::Result<()> {
         let system = self.system_of(order)?;
+        // What it knows already: it answers by being there.
+        reaper.guard(Kept::Path(&self.source.directory)).context(NO_KEEPER)?;
         let (plan, _) = self.source.plan_to_run(&system, system.run.protected)?;
         let stations = self.source.stations(&system)?;
         let mut shown = None;

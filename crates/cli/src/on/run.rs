@@ -74,6 +74,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     let ahead = vec![None; machines.list.len()];
     let set_ns = vec![None; machines.list.len()];
     let addresses = vec![None; machines.list.len()];
+    let built_for = vec![None; machines.list.len()];
     let mut several = Several {
         source: &source,
         machines: &machines,
@@ -82,6 +83,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
         ahead,
         set_ns,
         addresses,
+        built_for,
     };
     match several.set_up(file, &built, &wanted) {
         Err(_) if interrupted.load(Ordering::Relaxed) => {
@@ -169,6 +171,8 @@ struct Several<'a> {
     set_ns: Vec<Option<(i64, i64)>>,
     /// The link-local address of each machine's interface.
     addresses: Vec<Option<Ipv6Addr>>,
+    /// Which architecture its command is built for.
+    built_for: Vec<Option<Architecture>>,
 }
 
 /// What has become of a machine's part of a run.
@@ -219,6 +223,7 @@ impl Several<'_> {
                     let path = runner(file, machine, &architecture, self.fleet.name(at))?;
                     let octets =
                         input::read(&path, input::PROGRAM_OCTETS).map_err(anyhow::Error::msg)?;
+                    self.built_for[at] = built_for(&octets);
                     self.fleet.send(at, format!("{}\n", octets.len()).into_bytes());
                     self.fleet.send(at, octets);
                 }
@@ -281,6 +286,16 @@ impl Several<'_> {
             let octets = input::read(&path, input::PROGRAM_OCTETS).map_err(anyhow::Error::msg)?;
             let mode = path.metadata().with_context(|| path.display().to_string())?.permissions();
             let executable = mode.mode() & 0o111 != 0;
+            let of = built_for(&octets).filter(|_| executable);
+            if let (Some(of), Some(there)) = (of, self.built_for[at])
+                && of != there
+            {
+                bail!(
+                    "{}: {} is built for another architecture than this machine's",
+                    self.fleet.name(at),
+                    path.display()
+                );
+            }
             self.fleet.tell(at, &Order::File { name, executable }, &octets);
         }
         Ok(())
@@ -623,6 +638,15 @@ impl Several<'_> {
         crate::join::missing(&self.source.system, &log);
         Ok(Some(log))
     }
+}
+
+/// Class and order of octets, and processor, of an ELF file.
+type Architecture = ([u8; 2], [u8; 2]);
+
+/// What a file is built for; nothing if it is no ELF file.
+fn built_for(file: &[u8]) -> Option<Architecture> {
+    let header = file.first_chunk::<20>().filter(|header| header.starts_with(b"\x7fELF"))?;
+    Some(([header[4], header[5]], [header[18], header[19]]))
 }
 
 /// Why a part ended early, if it did.

@@ -23,7 +23,12 @@ pub struct Machine(pub TempDir);
 impl Machine {
     /// With the files that the tests of the host's crate have.
     pub fn new() -> Self {
-        let made = Self(tempfile::tempdir().expect("a directory"));
+        Self::below(tempfile::tempdir().expect("a directory"))
+    }
+
+    /// The same in a directory.
+    pub fn below(directory: TempDir) -> Self {
+        let made = Self(directory);
         let files = root().join("crates/machine/src/tune/machine.txt");
         let files = std::fs::read_to_string(files).expect("the files");
         for file in files.split("== ").skip(1) {

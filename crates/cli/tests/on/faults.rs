@@ -4,7 +4,7 @@
 use super::*;
 
 /// How far a recording has to be until a run counts as in its middle.
-const RECORDED: u64 = 10_000;
+pub(super) const RECORDED: u64 = 10_000;
 
 /// Starts a run, and waits until a part of what it records has come.
 fn in_the_middle(mut command: Command, recording: &Path) -> Child {
@@ -87,12 +87,18 @@ fn what_a_clock_does_that_is_set_during_a_run_counts_in_what_is_known() {
 }
 
 /// A small file system, in a directory; gone with this.
-struct Small(PathBuf);
+pub(super) struct Small(PathBuf);
 
 impl Small {
-    fn new(place: PathBuf, octets: u64) -> Option<Self> {
+    pub(super) fn new(place: PathBuf, octets: u64) -> Option<Self> {
         std::fs::create_dir(&place).expect("a directory");
-        let mount = format!("mount -t tmpfs -o size={octets} tmpfs {}", place.display());
+        Self::over(place, octets)
+    }
+
+    /// In one that is there.
+    pub(super) fn over(place: PathBuf, octets: u64) -> Option<Self> {
+        let options = format!("size={octets},mode=0755");
+        let mount = format!("mount -t tmpfs -o {options} tmpfs {}", place.display());
         match onbeat_testkit::run(&mount) {
             Ok(()) => Some(Self(place)),
             Err(why) => {
@@ -107,55 +113,6 @@ impl Drop for Small {
     fn drop(&mut self) {
         let _ = onbeat_testkit::run(&format!("umount -l {}", self.0.display()));
     }
-}
-
-#[test]
-fn a_disk_that_is_full_in_the_middle_is_named_and_what_was_recorded_until_then_is_kept() {
-    let Some(machines) = Machines::new("f") else { return };
-    let system = counting();
-    machines.shells(&system);
-    let Some(small) = Small::new(system.path().join("small"), 200_000) else { return };
-    let output = small.0.join("out").display().to_string();
-    let command = machines.command(&system, "6s", &["--out", &output]);
-    let child = in_the_middle(command, &small.0.join("out-a.recording"));
-    let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(5), "{said}");
-    let full = |line: &&str| line.contains("No space left on device");
-    let full: Vec<_> = said.lines().filter(full).collect();
-    let name = |part: &str| small.0.join(part).display().to_string();
-    assert!(full[0].contains(&name("out-")) && full[0].contains(".recording"), "{said}");
-    assert!(full.len() > 1, "and the results cannot be written: {said}");
-    assert!(counted(&said, "b", "read") > 2_000, "the run lasts as long as it is to: {said}");
-    machines.are_clean("a full disk");
-    assert!(said.contains("--recovered"), "{said}");
-    let parts = [name("out-a"), name("out-b")];
-    let words = ["join", ".", "--recovered", &parts[0], &parts[1], "--out", "elsewhere"];
-    let results = common::results(&words, system.path(), 4);
-    // How many there were altogether is not known.
-    let c = channel(&results, "c");
-    assert_eq!(c["received"], Value::Null, "{c}");
-    assert!(number(&c["listeners"][0], "breakdown.messages") > 100, "{c}");
-}
-
-#[test]
-fn a_program_that_is_killed_on_a_machine_is_named_with_the_machine() {
-    let Some(machines) = Machines::new("p") else { return };
-    let system = counting();
-    machines.shells(&system);
-    let command = machines.command(&system, "30s", &["--json"]);
-    let child = in_the_middle(command, &system.path().join("out-b.recording"));
-    kill(machines.process("b", "build/right"));
-    let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    let reason = said.lines().find(|line| line.contains("ended before its time")).expect("why");
-    for words in ["machine of host `b` (namespace", "program `right`", "signal"] {
-        assert!(reason.contains(words), "{words}: {reason}");
-    }
-    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(number(channel(&results, "c"), "received") > 100, "what was recorded is kept");
-    machines.are_clean("a program that was killed");
 }
 
 #[test]

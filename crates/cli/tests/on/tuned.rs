@@ -1,7 +1,7 @@
 //! What runs set on machines: profiles of `tune`, on the files of fake ones.
 
 use super::*;
-use crate::common::machine::{self, BOOT_ID, JOURNAL, LINE};
+use crate::common::machine::{self, BOOT_ID, LINE};
 
 /// What a scenario sets, and which CPUs there are for it.
 const SCENARIOS: &str = "[[scenario]]\nname = \"tuned\"\ntune = \"cpuset\"\n\
@@ -46,12 +46,6 @@ impl Tuned {
 
     fn before(&self) -> [BTreeMap<String, String>; 2] {
         self.files.each_ref().map(machine::Machine::all)
-    }
-
-    /// How many lines the journal of the first machine has.
-    fn lines(&self) -> usize {
-        let octets = std::fs::read(self.files[0].0.path().join(JOURNAL)).unwrap_or_default();
-        octets.iter().filter(|octet| **octet == b'\n').count()
     }
 
     /// Waits until nothing is tuned any more, and all is as before.
@@ -116,77 +110,6 @@ fn a_profile_of_a_scenario_is_in_force_for_its_run_and_then_all_is_as_before() {
     assert_eq!(tuned.before(), before);
 }
 
-#[test]
-fn what_is_set_is_taken_back_whatever_dies_at_any_moment() {
-    let Some(tuned) = Tuned::new("d") else { return };
-    let before = tuned.before();
-    let mut caught = 0;
-    // While it is set, a line of the journal each time; and while programs run.
-    for (victim, after) in [
-        ("command", 3),
-        ("onbeat part", 2),
-        ("onbeat part", 9),
-        ("onbeat keeper", 20),
-        ("sh -c", 14),
-        ("onbeat part", usize::MAX),
-        ("command", usize::MAX),
-        ("tune --root", usize::MAX),
-        ("build/left", usize::MAX),
-    ] {
-        let what = format!("{victim} killed after line {after}");
-        let mut command = tuned.machines.command(&tuned.system, "2s", &["--scenario", "tuned"]);
-        let log = std::fs::File::create(tuned.system.path().join("said")).expect("a file");
-        let mut child = command.stdout(Stdio::null()).stderr(log).spawn().expect("onbeat");
-        match after {
-            usize::MAX => _ = tuned.machines.process("a", "build/left"),
-            _ => {
-                let until = MonoTime::now() + LONG;
-                while tuned.lines() < after {
-                    assert!(MonoTime::now() < until, "{what}: it does not come so far");
-                    std::hint::spin_loop();
-                }
-            }
-        }
-        match victim {
-            "command" => child.kill().expect("it is a child"),
-            _ => kill(tuned.machines.process("a", victim)),
-        }
-        caught += usize::from(tuned.files[0].is_tuned());
-        child.wait().expect("it ends");
-        tuned.are_as_before(&before, &what);
-        let _ = std::fs::remove_dir_all(tuned.system.path().join("out"));
-        recovered(&tuned.system);
-    }
-    assert!(caught >= 5, "only {caught} were caught while something was set");
-}
-
-#[test]
-fn a_profile_that_cannot_be_set_is_refused_with_machine_and_reason() {
-    let Some(tuned) = Tuned::new("r") else { return };
-    let name = "machine of host `a` (namespace";
-    tuned.refused("reboot", &["(namespace", "tuned-like needs a reboot", "rcu_nocbs=2-3"]);
-    tuned.write("");
-    tuned.refused("tuned", &["(namespace", "tune profile cpuset: `tune_cores` is missing"]);
-    tuned.write("tune_cores = [7]\n");
-    tuned.refused("tuned", &["(namespace", "there are no processors 7: this machine has 0-3"]);
-    // The kernel does not take one: all that was set before, on both, is taken back.
-    tuned.write("tune_cores = [2, 3]\n");
-    let refuses = tuned.files[0].read("pretended/refuses");
-    let file = "/sys/devices/virtual/workqueue/cpumask";
-    tuned.files[0].write("pretended/refuses", &format!("{refuses}\n{file}\n"));
-    tuned.refused("tuned", &[name, "unbound kernel work elsewhere", file, "nothing is changed"]);
-    tuned.files[0].write("pretended/refuses", &format!("{refuses}\n"));
-    // Another tune is in force, and stays.
-    tuned.files[0].tune(&machine::apply(&[]), 0);
-    let journal = tuned.files[0].read(JOURNAL);
-    let all = tuned.before();
-    let output = tuned.machines.run(&tuned.system, &["--scenario", "tuned"], 5);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains(name) && said.contains("settings of an earlier tune"), "{said}");
-    tuned.machines.are_clean("another tune");
-    assert_eq!((tuned.files[0].read(JOURNAL), tuned.before()), (journal, all), "it stays");
-}
-
 /// The same profile as the scenario `reboot` has, with what it needs of a boot.
 const WITH_BOOT_LINE: [&str; 6] =
     ["apply", "--profile", "tuned-like", "--cores", "2-3", "--write-boot"];
@@ -195,6 +118,7 @@ const WITH_BOOT_LINE: [&str; 6] =
 fn a_profile_that_needs_a_boot_line_is_set_after_the_boot_and_the_line_stays() {
     let Some(tuned) = Tuned::new("b") else { return };
     let before = tuned.before();
+    tuned.refused("reboot", &["(namespace", "tuned-like needs a reboot", "rcu_nocbs=2-3"]);
     tuned.files.iter().for_each(|files| _ = files.tune(&WITH_BOOT_LINE, 0));
     tuned.refused("reboot", &["the boot line is written: `update-grub`, `reboot`, then"]);
     for (files, before) in tuned.files.iter().zip(&before) {
