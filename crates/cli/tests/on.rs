@@ -289,6 +289,11 @@ fn counted(said: &str, host: &str, word: &str) -> i64 {
 fn agrees(machines: &Machines, system: &TestSystem) {
     let output = machines.run(system, &["--json"], 0);
     let said = String::from_utf8_lossy(&output.stderr);
+    for about in ["a: onbeat: eth0: ", "b: onbeat: eth0: "] {
+        let lines: Vec<_> = said.lines().filter(|line| line.starts_with(about)).collect();
+        let once: std::collections::BTreeSet<_> = lines.iter().collect();
+        assert_eq!(once.len(), lines.len(), "each is said once: {said}");
+    }
     let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let c = channel(&results, "c");
     assert_eq!(number(c, "sent"), counted(&said, "a", "wrote"), "{said}");
@@ -394,6 +399,19 @@ fn noise_between_machines_is_sent_as_described_and_counted_where_it_comes() {
     assert!(sums[1] > 0 && (sums[0] - sums[1]).abs() * 50 <= sums[1], "{sums:?}");
     let (sent, _, said) = count(&["--scenario", "quiet"]);
     assert!(sent < 40 && !said.contains("noise"), "{sent}: {said}");
+    // A port that is not free is named, before anything is run, where noise comes to it.
+    std::fs::remove_dir_all(system.path().join("out")).expect("removed");
+    let space = std::fs::File::open(format!("/run/netns/{}", machines.space("b")));
+    let taken = onbeat_testkit::within(&space.expect("a namespace").into(), || {
+        std::net::UdpSocket::bind((std::net::Ipv6Addr::UNSPECIFIED, 20_000)).expect("free")
+    });
+    let output = machines.run(&system, &[], 5);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let words = ["machine of host `b` (", "UDP port 20000", "noise `there`", "ss -ulpn"];
+    let is_it = |line: &str| words.iter().all(|words| line.contains(words));
+    assert!(said.lines().any(is_it) && !system.path().join("out").exists(), "{said}");
+    machines.run(&system, &["--scenario", "quiet"], 0);
+    drop(taken);
 }
 
 #[test]
@@ -404,6 +422,14 @@ fn what_a_queueing_discipline_holds_is_in_the_part_of_the_queue() {
     machines.slow_shells(&system, "");
     let parts = || {
         let output = machines.run(&system, &["--json", "--stamps"], 0);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        // Where clocks do not count as synchronised, stamps of two machines are not compared well.
+        let is_free = said.contains("onbeat: eth0: messages are marked uncertain");
+        assert_eq!(
+            said.contains("--stamps: not synchronised by its own account"),
+            is_free,
+            "{said}"
+        );
         let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let listener = channel(&results, "c")["listeners"][0].clone();
         let without = number(&listener, "received") - number(&listener, "breakdown.messages");
@@ -558,4 +584,24 @@ fn what_is_wrong_with_a_file_of_machines_is_shown_with_its_line() {
         assert_eq!(found["file"], "machines.toml");
         assert!(found["help"].as_str().is_some_and(|help| !help.is_empty()), "{found}");
     }
+}
+
+#[test]
+fn what_keeps_a_machine_from_a_promise_is_looked_for_in_the_scenarios_that_are_run() {
+    let Some(machines) = Machines::new("c") else { return };
+    let scenario =
+        "[[scenario]]\nname = \"many\"\nprogram = [{ name = \"left\", cores = [900] }]\n";
+    let system = TestSystem::new(&two_hosts(&(programs("talk", "listen") + scenario)));
+    system.program("counts.c", "left").program("counts.c", "right");
+    machines.slow_shells(&system, "");
+    let found = |scenario: &[&str]| {
+        let output = machines.command(&system, "1s", scenario).output().expect("onbeat");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let line = said.lines().find(|line| line.starts_with("a: `onbeat doctor` finds"));
+        (line.is_some_and(|line| line.contains("isolation.online")), said)
+    };
+    let (base, said) = found(&[]);
+    assert!(!base, "{said}");
+    let (many, said) = found(&["--scenario", "many"]);
+    assert!(many, "{said}");
 }

@@ -174,6 +174,12 @@ struct NoiseEnds {
     shorter: usize,
 }
 
+/// The UDP port that the noise of that place in a description comes to on interfaces.
+pub fn port(index: usize) -> u16 {
+    let [first, count] = PORTS;
+    first + (index % usize::from(count)) as u16
+}
+
 fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<NoiseEnds> {
     let nobody = |address: SocketAddr| {
         let socket = UdpSocket::bind(address)?;
@@ -194,8 +200,7 @@ fn ends(network: NoiseNetwork<'_>, noise: &Noise, index: usize) -> io::Result<No
             Ok(NoiseEnds { sender, to: Some(to), receiver: Some(receiver), shorter: 0 })
         }
         NoiseNetwork::Interface { host, index: interface, addresses } => {
-            let [first, count] = PORTS;
-            let port = first + (index % usize::from(count)) as u16;
+            let port = port(index);
             let on = |ip, port| SocketAddr::from(SocketAddrV6::new(ip, port, 0, interface));
             let to = addresses.get(&noise.to).filter(|_| addresses.contains_key(&noise.from));
             let to = to.map(|to| on(*to, port));

@@ -154,6 +154,24 @@ pub(super) fn are_together(clocks: &[Clock], limit: Span) -> Result<(), String> 
     Ok(())
 }
 
+/// What `--stamps` cannot tell apart: clocks that are not synchronised by their own account. Only
+/// readings over the connections say how far they are apart then.
+pub(super) fn stamps_apart(clocks: &[Clock]) -> Option<String> {
+    let free: Vec<&Clock> = clocks.iter().filter(|clock| clock.own.is_err()).collect();
+    let pairs = free.iter().flat_map(|one| {
+        let others = clocks.iter().filter(|other| other.name != one.name);
+        others.map(|other| one.ahead.of_other(other.ahead).apart_most())
+    });
+    let most = pairs.max()?;
+    let names: Vec<&str> = free.iter().map(|clock| clock.name.as_str()).collect();
+    Some(format!(
+        "--stamps: not synchronised by its own account is the clock of the {}: stamps of two \
+         machines may be up to {most} apart, by readings over the connections, and so may the part \
+         `network` of each latency",
+        names.join(" and of the ")
+    ))
+}
+
 /// What machines say of their clocks that do not know.
 fn reasons(clocks: &[&Clock]) -> String {
     let of = |clock: &&Clock| match &clock.own {
@@ -211,6 +229,18 @@ mod tests {
         // Back, and there for ever: the most it was away stays.
         assert_eq!(note(30_000, 1_000_000, 40), Some((-30, 525)));
         assert_eq!(note(31_000, 300_000, 20), Some((-700_020, 525)));
+    }
+
+    #[test]
+    fn stamps_of_clocks_that_are_free_are_as_far_apart_as_readings_show() {
+        let right = [clock("a", -20, 30, Some(1)), clock("b", 0, 60, Some(1))];
+        assert_eq!(stamps_apart(&right), None);
+        let one = [clock("a", -20, 30, Some(1)), clock("b", 0, 60, None)];
+        let said = stamps_apart(&one).expect("one is free");
+        assert!(said.contains("the clock of the b: ") && said.contains("up to 80 ns"), "{said}");
+        let both = [clock("a", -20, 30, None), clock("b", 0, 60, None)];
+        assert!(stamps_apart(&both).expect("both are").contains("of the a and of the b: "));
+        assert_eq!(stamps_apart(&both[..1]), None, "there is no other one");
     }
 
     #[test]

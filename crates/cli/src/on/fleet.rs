@@ -9,6 +9,7 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat_description::machines::HostMachine;
 use onbeat_model::system::System;
 use onbeat_model::time::Span;
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
@@ -31,6 +32,11 @@ const LAST_WORDS: Span = Span::from_s(1);
 const GREETING_OCTETS: u64 = 1 << 16;
 /// The most of a line of standard error.
 const LINE_OCTETS: u64 = 1 << 14;
+
+/// What a clock is said to be that was not: what is wrong with it after that is news.
+const SYNCHRONISED: &str = ": the clock is synchronised to within ";
+/// The most lines about an interface that are known.
+const KNOWN_LINES: usize = 64;
 
 /// What comes of a machine.
 pub(super) enum Event {
@@ -91,7 +97,7 @@ impl<'a> Fleet<'a> {
                 .process_group(0)
                 .spawn()
                 .with_context(|| format!("{name}: {}", command.get_program().display()))?;
-            fleet.members.push(Member::new(name, host, child, at, &sender));
+            fleet.members.push(Member::new(name, (host, &machine.interface), child, at, &sender));
         }
         Ok(fleet)
     }
@@ -237,7 +243,7 @@ impl Drop for Fleet<'_> {
 impl Member {
     fn new(
         name: String,
-        host: &str,
+        (host, interface): (&str, &str),
         mut child: Child,
         at: usize,
         events: &Sender<(usize, Event)>,
@@ -253,7 +259,8 @@ impl Member {
         }
         let errors = child.stderr.take().map(|errors| {
             let (host, last) = (host.to_owned(), Arc::clone(&last_words));
-            std::thread::spawn(move || say_lines(errors, &host, &last))
+            let about = format!("onbeat: {interface}: ");
+            std::thread::spawn(move || say_lines(errors, &host, &about, &last))
         });
         if let Some(output) = child.stdout.take() {
             let output = BufReader::new(Heard { output, heard: Arc::clone(&heard) });
@@ -362,8 +369,10 @@ fn greeting(output: &mut impl BufRead) -> Result<Event, String> {
     }
 }
 
-/// Shows what comes on standard error, with the host before it.
-fn say_lines(errors: impl Read, host: &str, last: &Mutex<(String, MonoTime)>) {
+/// Shows what comes on standard error, with the host before it. What begins with `about` is said
+/// by each program that looks at the interface and its clock: once is enough, until it changes.
+fn say_lines(errors: impl Read, host: &str, about: &str, last: &Mutex<(String, MonoTime)>) {
+    let mut known = BTreeSet::new();
     let mut errors = BufReader::new(errors);
     loop {
         let mut line = Vec::new();
@@ -371,7 +380,15 @@ fn say_lines(errors: impl Read, host: &str, last: &Mutex<(String, MonoTime)>) {
             Ok(0) | Err(_) => return,
             Ok(_) => {
                 let line = String::from_utf8_lossy(&line);
-                terminal::say(format_args!("{host}: {}", line.trim_end()));
+                if line.contains(SYNCHRONISED) {
+                    known.clear();
+                }
+                let is_known = line.starts_with(about)
+                    && known.len() < KNOWN_LINES
+                    && !known.insert(line.to_string());
+                if !is_known {
+                    terminal::say(format_args!("{host}: {}", line.trim_end()));
+                }
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 *last = (line.trim_end().to_owned(), MonoTime::now());
             }

@@ -30,11 +30,13 @@ use onbeat_model::system::{Backend, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, RunOptions, StartAt};
 use onbeat_run::machine::Machine;
+use onbeat_run::noise::port as noise_port;
 use onbeat_run::process::{Kept, Reaper, adopt_orphans, end_orphans};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
+use std::net::{Ipv6Addr, UdpSocket};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -228,18 +230,57 @@ impl Member {
                 (None, reasons.join("; "))
             }
         };
-        let plan = source.plan_without_bounds(&source.system, false)?;
-        let mut wanted = Requirements::of_host(&source.system, &plan, &order.host)?;
-        wanted.interface = Some(order.interface.clone());
-        let findings = evaluate(&Facts::collect(&Machine::this(), None), Some(&wanted));
-        let blocks = findings.iter().filter(|finding| finding.state == State::Blocks);
-        let blocks = blocks.map(|finding| finding.name()).collect();
         let address = interface.link_local();
         let this = Self { source, order };
+        let blocks = this.blocks()?;
+        this.ports()?;
         for tune in &this.order.tunes {
             this.prepared(tune)?;
         }
         Ok((this, Told::Checked { clock_error_ns, clock, blocks, address }))
+    }
+
+    /// What `doctor` finds that keeps the machine from what the system promises in some scenario.
+    fn blocks(&self) -> anyhow::Result<Vec<String>> {
+        let Self { source, order } = self;
+        let plan = source.plan_without_bounds(&source.system, false)?;
+        let facts = Facts::collect(&Machine::this(), None);
+        let mut blocks = Vec::new();
+        for scenario in &order.scenarios {
+            let system = self.in_scenario(scenario)?;
+            let mut wanted = Requirements::of_host(&system, &plan, &order.host)?;
+            wanted.interface = Some(order.interface.clone());
+            let findings = evaluate(&facts, Some(&wanted));
+            let found = findings.iter().filter(|finding| finding.state == State::Blocks);
+            for name in found.map(|finding| finding.name()) {
+                if !blocks.contains(&name) {
+                    blocks.push(name);
+                }
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Finds that the ports are free that noise comes to.
+    fn ports(&self) -> anyhow::Result<()> {
+        for scenario in &self.order.scenarios {
+            let system = self.in_scenario(scenario)?;
+            let host = chosen::host_named(&system, &self.order.host)?;
+            for (index, noise) in system.noise.iter().enumerate() {
+                if noise.to != host || !system.run.noise {
+                    continue;
+                }
+                let port = noise_port(index);
+                UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).with_context(|| {
+                    format!(
+                        "UDP port {port}, which noise `{}` comes to, is not free: `ss -ulpn sport \
+                         = :{port}` shows whose it is; end that program, or run without `noise`",
+                        noise.name
+                    )
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// What a profile takes here.

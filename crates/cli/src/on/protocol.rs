@@ -47,6 +47,8 @@ pub(super) struct CheckOrder {
     pub(super) ptp4l: Option<String>,
     /// Where programs are that were compiled, by their names.
     pub(super) built: BTreeMap<String, String>,
+    /// The scenarios that will be run; empty: the description as it is.
+    pub(super) scenarios: Vec<String>,
     /// What will be set there for runs.
     pub(super) tunes: Vec<TuneOrder>,
 }

@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
         addresses,
         built_for,
     };
-    match several.set_up(file, &built, &wanted) {
+    match several.set_up(file, &built, &wanted, arguments.stamps) {
         Err(_) if interrupted.load(Ordering::Relaxed) => {
             terminal::say("onbeat: interrupted: nothing was run");
             return Ok(Exit::Interrupted);
@@ -191,6 +191,7 @@ impl Several<'_> {
         file: &Path,
         built: &[Option<String>],
         wanted: &[Wanted],
+        stamps: bool,
     ) -> anyhow::Result<()> {
         let bar = ProgressBar::new_spinner().with_message("preparing the machines");
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -204,6 +205,9 @@ impl Several<'_> {
         bar.finish_and_clear();
         if let Err(why) = clocks::are_together(&clocks, self.machines.clock_error) {
             bail!("{why}");
+        }
+        if let Some(apart) = clocks::stamps_apart(&clocks).filter(|_| stamps) {
+            terminal::say(format_args!("onbeat: {apart}"));
         }
         Ok(())
     }
@@ -316,6 +320,7 @@ impl Several<'_> {
                 transport: machine.transport,
                 ptp4l: machine.ptp4l.clone(),
                 built: built.clone(),
+                scenarios: wanted.iter().map(|wanted| wanted.scenario.clone()).collect(),
                 tunes: tunes.clone().map(|wanted| self.tune_order(machine, wanted)).collect(),
             };
             self.fleet.tell(at, &Order::Check(order), &[]);
