@@ -295,6 +295,7 @@ fn agrees(machines: &Machines, system: &TestSystem) {
         assert_eq!(once.len(), lines.len(), "each is said once: {said}");
     }
     let results: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(!said.contains("did not serve"), "all stay to the end: {said}");
     let c = channel(&results, "c");
     assert_eq!(number(c, "sent"), counted(&said, "a", "wrote"), "{said}");
     assert_eq!(number(c, "received"), counted(&said, "b", "read"), "{said}");
@@ -584,6 +585,24 @@ fn what_is_wrong_with_a_file_of_machines_is_shown_with_its_line() {
         assert_eq!(found["file"], "machines.toml");
         assert!(found["help"].as_str().is_some_and(|help| !help.is_empty()), "{found}");
     }
+}
+
+#[test]
+fn a_program_that_leaves_well_before_the_end_of_a_run_is_named() {
+    let text = two_hosts(&programs("talk\", \"100", "listen"));
+    let system = TestSystem::new(&text);
+    system.program("counts.c", "left").program("counts.c", "right");
+    let wanted = |said: &[u8], host: &str| {
+        let said = String::from_utf8_lossy(said);
+        let start = format!("{host}: program `left` ended after ");
+        let line = said.lines().find(|line| line.starts_with(&start));
+        assert!(line.is_some_and(|line| line.ends_with(" did not serve channel `c`")), "{said}");
+        assert!(!said.contains("`right` ended"), "{said}");
+    };
+    wanted(&run(&["run", ".", "--duration", "1s"], system.path(), 0).stderr, "onbeat");
+    let Some(machines) = Machines::new("v") else { return };
+    machines.slow_shells(&system, "");
+    wanted(&machines.run(&system, &[], 0).stderr, "a");
 }
 
 #[test]

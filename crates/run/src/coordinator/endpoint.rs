@@ -56,6 +56,8 @@ pub(super) struct Endpoint {
     pub(super) door: Option<Arc<StationDoor>>,
     /// Whether the program has closed it or is gone. A closed end has no queue.
     pub(super) closed: bool,
+    /// When the program went, if it had not closed it.
+    pub(super) left: Option<NetTime>,
     /// Whether the run had started when it was opened.
     pub(super) late: bool,
     /// How often this end of the channel was opened, with this time.
@@ -125,6 +127,7 @@ impl Endpoint {
             queue,
             door: None,
             closed: false,
+            left: None,
             late: false,
             start: 1,
             before: None,
@@ -156,6 +159,14 @@ impl Endpoint {
         if self.role == Role::Listener {
             self.own = None;
         }
+    }
+
+    /// Its program is gone.
+    pub(super) fn leave(&mut self, now: NetTime) {
+        if !self.closed {
+            self.left = Some(now);
+        }
+        self.close();
     }
 
     /// Keeps a frame for a reader to come.

@@ -38,6 +38,7 @@ impl Session<'_> {
         }
         let on_kernel = self.finish_stations_on_kernel(&mut notes);
         let owners = std::mem::take(&mut self.owners);
+        self.note_left(&owners, &ending, &mut notes);
         let mut ends = Vec::new();
         for (channel, owners) in owners.into_iter().enumerate() {
             for (place, owner) in owners.into_iter().enumerate() {
@@ -60,6 +61,31 @@ impl Session<'_> {
         let stations = on_kernel.or_else(|| self.stations_observed(&mut notes));
         let log = self.log(ends, ending);
         (RunLog { load, lag_max, clocks, tcp, reservations, stations, ..log }, notes)
+    }
+
+    /// Says which programs ended well before the run did, with ends that they had not closed.
+    fn note_left(&self, owners: &[Vec<Owner>], ending: &Ending, notes: &mut Vec<String>) {
+        let over = match ending {
+            Ending::Complete => self.write_until,
+            Ending::Early { at, .. } => *at,
+        };
+        for (channel, owners) in self.system.channels.iter().zip(owners) {
+            for owner in owners {
+                let Owner::Program(end) = owner else { continue };
+                let end = &self.endpoints[*end];
+                // Messages of the last intervals are nobody's fault.
+                let Some(at) = end.left.filter(|at| *at + channel.interval * 2 < over) else {
+                    continue;
+                };
+                notes.push(format!(
+                    "program `{}` ended after {}, before the run did: from then on it did not \
+                     serve channel `{}`",
+                    self.program_name(end.program),
+                    at - NetTime::ZERO,
+                    channel.name
+                ));
+            }
+        }
     }
 
     /// That the declared rate held many writes of a talker, if it did.

@@ -661,10 +661,9 @@ impl<'a> Session<'a> {
         let program = self.threads[thread].program;
         let mut own = self.threads.iter().filter(|thread| thread.program == program);
         if own.all(|thread| thread.state == State::Done) {
-            self.endpoints
-                .iter_mut()
-                .filter(|end| end.program == program)
-                .for_each(Endpoint::close);
+            let now = self.engine.now();
+            let ends = self.endpoints.iter_mut().filter(|end| end.program == program);
+            ends.for_each(|end| end.leave(now));
         }
     }
 
