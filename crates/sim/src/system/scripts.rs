@@ -6,6 +6,9 @@ use crate::script::ActorStep;
 use onbeat_hunt::{Description, Dice};
 use serde_json::Value;
 
+/// From about here on a message may have several frames.
+const LONG: u32 = 1_400;
+
 /// The least that a repeated sleep takes: an end of a run is not worth more rounds.
 const ROUNDS: i64 = 600;
 
@@ -247,7 +250,10 @@ impl Author<'_> {
             10 | 11 if threads => ActorStep::Await { ns: self.dice.between(0, 4 * ns) },
             12 | 13 if threads => ActorStep::Wake,
             _ => match (talker, listener) {
-                (Some(talker), Some(listener)) => {
+                // Messages in fragments are refused.
+                (Some(talker), Some(listener))
+                    if [talker, listener].iter().all(|slot| self.ends[*slot].size < LONG) =>
+                {
                     ActorStep::Rendezvous { talker, listener, ns: self.dice.between(0, 8 * ns) }
                 }
                 _ => ActorStep::Work { ns: self.dice.between(0, ns / 4) },
