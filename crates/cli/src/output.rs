@@ -392,8 +392,8 @@ impl OutputFile {
         durable: bool,
         reaper: &mut Reaper,
     ) -> anyhow::Result<(Self, File)> {
-        kind.may_replace(target)?;
         let target = behind_links(target)?;
+        kind.may_replace(&target)?;
         let (file, partial) = make(&target, reaper, |path| File::create_new(path))?;
         let durable = if durable { Some(file.try_clone()?) } else { None };
         Ok((Self { target, partial, durable, done: false }, file))
@@ -424,13 +424,18 @@ impl Drop for OutputFile {
     }
 }
 
-/// The file that a target is, be it named by a link: links stay what they are.
+/// The file that a target is, be it named by a link: links stay what they are. A link that the
+/// kernel does not let this user follow is not followed either.
 fn behind_links(target: &Path) -> anyhow::Result<PathBuf> {
     if !target.is_symlink() {
         return Ok(target.to_owned());
     }
-    let behind = target.canonicalize();
-    behind.with_context(|| format!("{} is a link that leads nowhere", target.display()))
+    let shown = target.display();
+    if std::fs::read_link(target).is_ok_and(|to| to.starts_with("/proc/")) {
+        bail!("{shown} is an open file without a name: it is not replaced");
+    }
+    target.metadata().with_context(|| format!("{shown} is a link that leads nowhere"))?;
+    target.canonicalize().with_context(|| shown.to_string())
 }
 
 /// Writes files, all or none: each is complete before the first gets its name.
@@ -438,10 +443,10 @@ pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Resul
     let mut written = Vec::new();
     for (target, content) in files {
         let shown = || target.display().to_string();
+        let target = behind_links(target)?;
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", shown());
         }
-        let target = behind_links(target)?;
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
         // What is written is as open to others as the user's other files.
         let mut file = tempfile::Builder::new()

@@ -78,6 +78,12 @@ impl Assembly {
         Self { fragments, octets, begun: None, missing: 0, joins }
     }
 
+    /// Whether messages have fragments.
+    #[inline]
+    pub(crate) fn is_needed(&self) -> bool {
+        self.fragments.count > 1
+    }
+
     /// The fragment that a frame carries, if it is one of this channel's, with what is in it.
     pub(crate) fn part<'a>(&self, payload: &'a [u8]) -> Option<(Fragment, &'a [u8])> {
         let (fragment, part) = Fragment::parse(payload)?;
@@ -252,20 +258,55 @@ mod tests {
         }
     }
 
+    // Where their number is odd, the index tells the turn of the count.
     #[test]
     fn a_pause_of_as_long_as_the_frames_numbers_take_to_wrap_is_no_loss() {
-        let parameters = long(65_536, Integrity::None);
-        let intervals = 65_536 / i64::from(parameters.fragments().count);
-        for pause in intervals - 5..intervals + 5 {
+        for (size, pause) in [65_536, 4_000, 6_500, 24_000].into_iter().flat_map(|size| {
+            let intervals = 65_536 / i64::from(long(size, Integrity::None).fragments().count);
+            (intervals - 5..intervals + 5).map(move |pause| (size, pause))
+        }) {
+            let parameters = long(size, Integrity::None);
+            assert_eq!(parameters.fragments().count % 2, 1, "{size}");
             let (mut talker, mut listener) = (Talker::new(parameters), Listener::new(parameters));
-            let mut into = vec![0; 65_536];
+            let mut into = vec![0; size as usize];
             for message in 0..6_u64 {
                 let late = if message < 3 { 0 } else { pause };
                 let now = SyncedTime::from_ns((message as i64 + late) * 20_000_000);
-                let all = frames(&mut talker, now, &value(message, 65_536));
+                let all = frames(&mut talker, now, &value(message, size));
                 let got = all.iter().filter_map(|f| accept(&mut listener, f, now, &mut into).ok());
                 let got = got.last().expect("the last one");
                 assert_eq!((got.sequence, got.gap), (message, 0), "after {pause} intervals");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_that_come_late_again_or_in_another_order_cost_their_message_only() {
+        for size in [4_000, 65_536] {
+            let parameters = long(size, Integrity::None);
+            let (mut talker, mut listener) = (Talker::new(parameters), Listener::new(parameters));
+            let (mut into, mut old) = (vec![0; size as usize], Vec::new());
+            let mut missing = 0;
+            for message in 0..40_u64 {
+                let now = SyncedTime::from_ns(message as i64 * 20_000_000);
+                let mut all = frames(&mut talker, now, &value(message, size));
+                let is_whole = message % 5 != 3;
+                if message % 5 == 2 {
+                    // An older message once more, before this one.
+                    all = [&old, &all[..]].concat();
+                } else if !is_whole {
+                    all.rotate_right(1);
+                } else if message % 5 == 4 {
+                    all.extend_from_slice(&old);
+                }
+                if message % 5 == 0 {
+                    old.clone_from(&all);
+                }
+                let got = all.iter().filter_map(|f| accept(&mut listener, f, now, &mut into).ok());
+                let got: Vec<_> = got.map(|got| (got.sequence, got.gap)).collect();
+                let wanted = is_whole.then_some((message, missing));
+                assert_eq!(got, wanted.into_iter().collect::<Vec<_>>(), "{size}: {message}");
+                missing = u32::from(!is_whole);
             }
         }
     }

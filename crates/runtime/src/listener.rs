@@ -160,9 +160,9 @@ impl Listener {
             self.other_talker = Some(source);
             return Err(Dropped::Rejected(Reason::Talker));
         }
-        let fragment = match self.parameters.fragments().count {
-            1 => None,
-            _ => Some(self.assembly.part(pdu.payload).ok_or(Dropped::Rejected(Reason::Shape))?),
+        let fragment = match self.assembly.is_needed() {
+            false => None,
+            true => Some(self.assembly.part(pdu.payload).ok_or(Dropped::Rejected(Reason::Shape))?),
         };
         let ready = reading.ready;
         let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch as u32), ready);
@@ -187,7 +187,10 @@ impl Listener {
             return Err(Dropped::Rejected(Reason::Talker));
         }
         self.guard.pass(&verified);
-        if !self.is_new(pdu.number as u8, capture) {
+        // Of frames that come together, two late ones in a row are no clock that was set back.
+        let in_fragments = fragment.is_some() && relation == Relation::Same;
+        let may_be_set = !in_fragments || self.numbering.is_ahead(&message);
+        if !self.is_new(pdu.number as u8, capture, may_be_set) {
             return Err(self.duplicate(&message, fragment, capture));
         }
         let (number, gap) = self.numbering.follow(message, relation);
@@ -223,14 +226,15 @@ impl Listener {
         Dropped::Duplicate { capture, sequence }
     }
 
-    /// Whether a message that is no copy is not older than the last one.
-    fn is_new(&mut self, number: u8, capture: SyncedTime) -> bool {
+    /// Whether a message that is no copy is not older than the last one, or is as the clock was set
+    /// that it was captured by, which may be.
+    fn is_new(&mut self, number: u8, capture: SyncedTime, may_be_set: bool) -> bool {
         if self.numbering.last_capture().is_none_or(|last| capture > last) {
             return true;
         }
         let follows =
             |(before, when): (u8, SyncedTime)| before.wrapping_add(1) == number && when < capture;
-        if self.suspect.is_some_and(follows) {
+        if may_be_set && self.suspect.is_some_and(follows) {
             return true;
         }
         self.suspect = Some((number, capture));

@@ -135,6 +135,12 @@ impl Numbering {
         self.last.map(|(message, _)| message.capture)
     }
 
+    /// Whether it is counted behind the last one, as a late or repeated one is not.
+    pub(crate) fn is_ahead(&self, message: &Numbered) -> bool {
+        let ahead = |last: u64| message.number.wrapping_sub(last + 1) % message.modulus;
+        self.last.is_none_or(|(_, last)| ahead(last) < message.modulus / 2)
+    }
+
     /// The number of an old message, or a copy.
     pub(crate) fn number_of(&self, old: &Numbered) -> u64 {
         let last = self.last.map_or(0, |(_, sequence)| sequence);
@@ -217,6 +223,9 @@ impl Numbering {
     /// How many are missing at least, of which it is known modulo `modulus` that these are
     /// `missing`: as many as lead from one fragment to the other.
     fn aligned(&self, missing: u64, modulus: u64, step: [u16; 2]) -> u64 {
+        if self.frames == 1 {
+            return missing;
+        }
         let turns = 0..u64::from(self.frames);
         let mut all = turns.map(|turns| missing + turns * modulus);
         all.find(|missing| self.leads(*missing, step)).unwrap_or(missing)
@@ -225,7 +234,7 @@ impl Numbering {
     /// Whether so many missing frames are between two that carry these fragments.
     fn leads(&self, missing: u64, [from, to]: [u16; 2]) -> bool {
         let frames = u64::from(self.frames);
-        (u64::from(from) + missing + 1) % frames == u64::from(to) % frames
+        frames == 1 || (u64::from(from) + missing + 1) % frames == u64::from(to) % frames
     }
 
     /// How many messages are missing, of which it is known modulo `modulus` that these are

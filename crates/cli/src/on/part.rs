@@ -267,7 +267,8 @@ impl Member {
             let system = self.in_scenario(scenario)?;
             let host = chosen::host_named(&system, &self.order.host)?;
             for (index, noise) in system.noise.iter().enumerate() {
-                if noise.to != host || !system.run.noise {
+                let is_sent = self.order.hosts.contains(&system.node(noise.from).name);
+                if noise.to != host || !system.run.noise || !is_sent {
                     continue;
                 }
                 let port = noise_port(index);

@@ -49,6 +49,8 @@ pub(super) struct CheckOrder {
     pub(super) built: BTreeMap<String, String>,
     /// The scenarios that will be run; empty: the description as it is.
     pub(super) scenarios: Vec<String>,
+    /// The hosts that have machines.
+    pub(super) hosts: Vec<String>,
     /// What will be set there for runs.
     pub(super) tunes: Vec<TuneOrder>,
 }

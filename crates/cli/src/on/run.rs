@@ -312,6 +312,8 @@ impl Several<'_> {
         let sources = system.programs.iter().filter(|program| program.source.is_some());
         let built = sources.map(|p| (p.name.clone(), format!("{BUILT}/{}", p.name)));
         let built: BTreeMap<_, _> = built.collect();
+        let hosts = self.machines.list.iter().map(|other| system.node(other.host).name.clone());
+        let hosts: Vec<String> = hosts.collect();
         for (at, machine) in self.machines.list.iter().enumerate() {
             let order = CheckOrder {
                 description: self.source.named()[0].clone(),
@@ -321,6 +323,7 @@ impl Several<'_> {
                 ptp4l: machine.ptp4l.clone(),
                 built: built.clone(),
                 scenarios: wanted.iter().map(|wanted| wanted.scenario.clone()).collect(),
+                hosts: hosts.clone(),
                 tunes: tunes.clone().map(|wanted| self.tune_order(machine, wanted)).collect(),
             };
             self.fleet.tell(at, &Order::Check(order), &[]);

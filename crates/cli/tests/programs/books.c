@@ -284,7 +284,7 @@ static uint64_t most_missing_before(const struct reader *r, const struct content
 {
 #ifdef MORE
 	if (r->last_capture < 0 && r->joins)
-		return message->number - message->first;
+		return message->number - r->last.number;
 	if (r->last_capture >= 0 && message->first != r->last.first)
 		return message->number - r->last.number - 1;
 #endif

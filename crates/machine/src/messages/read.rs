@@ -81,6 +81,8 @@ struct Parts {
     seen: Option<SyncedTime>,
     /// How many messages are not whole.
     incomplete: u64,
+    /// How many were lost before messages that are not whole.
+    owed: u64,
     value: Vec<u8>,
 }
 
@@ -99,6 +101,7 @@ impl Parts {
             next: 0,
             seen: None,
             incomplete: 0,
+            owed: 0,
             value: Vec::new(),
         })
     }
@@ -121,7 +124,8 @@ impl Parts {
         let begins = fragment.index == 0;
         if begins {
             self.value.clear();
-            (self.first, self.next) = ((of, lost), 0);
+            self.owed = self.owed.saturating_add(lost);
+            (self.first, self.next) = ((of, self.owed), 0);
             self.seen = Some(of);
             self.incomplete += 1;
         } else if !is_begun || fragment.index != self.next {
@@ -137,7 +141,9 @@ impl Parts {
         self.value.extend_from_slice(part);
         self.next += 1;
         let is_whole = u32::from(self.next) == count;
-        self.incomplete -= u64::from(is_whole);
+        if is_whole {
+            (self.incomplete, self.owed) = (self.incomplete - 1, 0);
+        }
         Ok(is_whole.then_some(self.first))
     }
 }

@@ -239,6 +239,11 @@ impl InterfaceIo {
         Self::claiming(base, wire, None)
     }
 
+    /// The same for messages of so many frames.
+    pub(crate) fn in_frames(self, frames: u32) -> Self {
+        Self { numbering: Numbering::new(frames), ..self }
+    }
+
     /// The same for a talker that is the only one of its program.
     pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
         Self {
@@ -247,7 +252,7 @@ impl InterfaceIo {
             wire,
             _monitor: None,
             handed_over: None,
-            numbering: Numbering::default(),
+            numbering: Numbering::new(1),
             oversleep: Span::ZERO,
             reserved: None,
             keys: None,

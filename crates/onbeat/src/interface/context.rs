@@ -384,7 +384,7 @@ impl InterfaceContext {
         claim: Option<Claim>,
     ) -> Result<Limited<EndpointIo>, SetupError> {
         let mut settings = self.settings.as_ref().clone();
-        settings.options.backlog = self.backlog();
+        settings.options.longest = self.longest();
         if role == Role::Talker && parameters.launch.is_some() {
             settings.options.launch_time = true;
             self.told_launches.call_once(|| warn_unless_launched(&self.interface));
@@ -412,7 +412,7 @@ impl InterfaceContext {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
         let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim).keyed(keys);
-        io = io.followed_by(self.monitor.clone());
+        io = io.in_frames(parameters.fragments().count).followed_by(self.monitor.clone());
         if self.settings.reservation == ReservationMode::Srp {
             let reservation = self.reserve(parameters, role).map_err(|why| {
                 SetupError::Refused(format!("channel `{name}` cannot be reserved: {why}"))
@@ -422,16 +422,10 @@ impl InterfaceContext {
         Ok(Limited::new(EndpointIo::Interface(Box::new(io))))
     }
 
-    /// How many frames wait for a reader on AF_XDP: some of the longest messages, if no number is
-    /// asked for.
-    fn backlog(&self) -> u32 {
-        let asked_for = self.settings.options.backlog;
+    /// How many frames the longest message has that is declared.
+    fn longest(&self) -> u32 {
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        let frames = declared.iter().map(|declared| declared.parameters.fragments().count);
-        match frames.max() {
-            Some(frames) if asked_for == 0 && frames > 1 => frames * WAITING,
-            _ => asked_for,
-        }
+        declared.iter().map(|one| one.parameters.fragments().count).max().unwrap_or(1)
     }
 
     /// Asks the service of the interface's station for an end.
@@ -510,9 +504,6 @@ fn follow(interface: &Interface) -> Option<Arc<LinkMonitor>> {
         })
         .ok()
 }
-
-/// So many of the longest messages wait for a reader on AF_XDP, if nothing else is asked for.
-const WAITING: u32 = 4;
 
 /// What every number of a channel must keep to, so that no arithmetic on it can overflow.
 pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {

@@ -105,12 +105,16 @@ pub struct InterfaceOptions {
     /// AF_XDP: which receive queue.
     pub queue: u32,
     /// AF_XDP: how many readers, and how many writers, of this process share the queue at most; 0
-    /// for 64. This and the backlog are as the first end has them that opens.
+    /// for 64, or with messages in fragments 16. This, the backlog and `longest` are as the first
+    /// end has them that opens.
     pub ends: u32,
     /// AF_XDP: how many frames wait for a reader before further ones are lost; 0 for 16, or for
-    /// four of the longest messages that are declared, if these have fragments. Made a power of
-    /// two, at most 1,024. Each takes 2 KiB of locked memory for every one of `ends`.
+    /// four of the longest messages. Made a power of two, at most 1,024. Each takes 2 KiB of locked
+    /// memory for every one of `ends`.
     pub backlog: u32,
+    /// AF_XDP: how many frames the longest message has; 0 for one. A context sets it by the
+    /// channels that are declared.
+    pub longest: u32,
 }
 
 /// A frame that a transport received.

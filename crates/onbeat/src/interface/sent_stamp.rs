@@ -122,28 +122,35 @@ fn point(info: u32) -> Option<TransmitPoint> {
 
 /// Which message each note is of. The kernel counts the frames that it gets, some of which it then
 /// does not take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbering {
-    /// A frame's number, and its message's.
+    /// How many frames each message has.
+    frames: u64,
+    /// A frame's number in the kernel's count, and in the talker's.
     known: Option<(u32, u64)>,
 }
 
 impl Numbering {
+    /// Of a channel whose messages have so many frames.
+    pub(super) fn new(frames: u32) -> Self {
+        Self { frames: frames.into(), known: None }
+    }
+
     /// The message that a note is of; `last` is the one sent last. A frame gets into the queues
     /// within the call that sends it, so that the latest one there is the last message's.
     pub(super) fn sequence(&mut self, note: &SentStamp, last: u64) -> Option<u64> {
         if note.point == TransmitPoint::Queue {
             let expected = self.known.map(|(first, of)| (note.number.wrapping_sub(first), of));
-            let fits = expected.is_some_and(|(since, of)| of + u64::from(since) == last);
-            if !fits {
-                self.known = Some((note.number, last));
+            let is_of = |(since, of)| (of + u64::from(since)) / self.frames == last;
+            if !expected.is_some_and(is_of) {
+                self.known = Some((note.number, last * self.frames));
             }
             return Some(last);
         }
         let (first, of) = self.known?;
         // Those before the first are of a count that is not known any more.
         let since = note.number.wrapping_sub(first);
-        (since < 1 << 31).then(|| of + u64::from(since))
+        (since < 1 << 31).then(|| (of + u64::from(since)) / self.frames)
     }
 }
 
@@ -156,7 +163,7 @@ mod tests {
         let note = |number, point| SentStamp { number, point, at: Stamp::default() };
         let queue = |number| note(number, TransmitPoint::Queue);
         let left = |number| note(number, TransmitPoint::Interface);
-        let mut numbering = Numbering::default();
+        let mut numbering = Numbering::new(1);
         assert_eq!(numbering.sequence(&left(0), 0), None, "nothing is known yet");
         assert_eq!(numbering.sequence(&queue(0), 0), Some(0));
         assert_eq!(numbering.sequence(&queue(1), 1), Some(1));
@@ -166,10 +173,27 @@ mod tests {
         assert_eq!(numbering.sequence(&left(1), 3), None, "of the earlier count");
         assert_eq!(numbering.sequence(&left(2), 3), Some(3));
         // The kernel's count turns over.
-        let mut numbering = Numbering::default();
+        let mut numbering = Numbering::new(1);
         assert_eq!(numbering.sequence(&queue(u32::MAX), 7), Some(7));
         assert_eq!(numbering.sequence(&queue(0), 8), Some(8));
         assert_eq!(numbering.sequence(&left(u32::MAX), 8), Some(7));
         assert_eq!(numbering.sequence(&left(0), 8), Some(8));
+    }
+    #[test]
+    fn notes_of_fragments_are_of_their_message() {
+        let note = |number, point| SentStamp { number, point, at: Stamp::default() };
+        let mut numbering = Numbering::new(3);
+        for message in 0..3 {
+            for frame in message * 3..message * 3 + 3 {
+                let queued = note(frame, TransmitPoint::Queue);
+                assert_eq!(numbering.sequence(&queued, message.into()), Some(message.into()));
+            }
+            // They leave later, some when the next message is in the queue.
+            for frame in (message * 3).saturating_sub(1)..message * 3 + 2 {
+                let left = note(frame, TransmitPoint::Interface);
+                let of = u64::from(frame / 3);
+                assert_eq!(numbering.sequence(&left, message.into()), Some(of), "{frame}");
+            }
+        }
     }
 }

@@ -29,7 +29,7 @@ use bpf::Key;
 use onbeat_runtime::channel_io::{Framing, Reason};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, TAGGED};
-use queue::{Lease, WRITER_FRAMES};
+use queue::Lease;
 use ring::Ring;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -255,7 +255,7 @@ impl Side {
         let pcp = channel.pcp & 7;
         let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
         option::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)?;
-        let ring = Ring::new(socket.as_fd(), &offsets.tx, WRITER_FRAMES, XDP_PGOFF_TX_RING)?;
+        let ring = Ring::new(socket.as_fd(), &offsets.tx, queue.to_send, XDP_PGOFF_TX_RING)?;
         let slot = queue.writer()?;
         let untagged = options.untagged;
         Ok(Self::Talker(Talker { ring, socket, slot, next: 0, untagged, queue }))
@@ -337,7 +337,7 @@ impl Talker {
                 self.queue.take(self.slot, self.next).ok_or(io::ErrorKind::WouldBlock)?
             }
         };
-        self.next = (self.next + 1) % WRITER_FRAMES;
+        self.next = (self.next + 1) % self.queue.to_send;
         let rest = if self.untagged { TAGGED - 2 } else { ADDRESSES };
         // SAFETY: the chunk is this writer's, and was free.
         let length =

@@ -22,10 +22,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// How many frames wait for a reader when the options do not say it, and at most.
 const USUAL_BACKLOG: u32 = 16;
 const MAX_BACKLOG: u32 = 1_024;
-/// How many frames of a writer may be in flight in the kernel. A power of two.
-pub(super) const WRITER_FRAMES: u32 = 8;
-/// How many readers, and how many writers, share a queue when the options do not say it.
+/// So many of the longest messages wait for a reader, if they have fragments.
+const WAITING: u32 = 4;
+/// How many frames of a writer may be in flight in the kernel at least. A power of two.
+const WRITER_FRAMES: u32 = 8;
+/// How many readers, and how many writers, share a queue when the options do not say it; and if
+/// messages have fragments, which take more memory.
 const USUAL_ENDS: u32 = 64;
+const USUAL_ENDS_OF_LONG: u32 = 16;
 /// Chunks beside the readers' shares, so that an unread channel takes them from no other: what the
 /// kernel has in hand while it copies.
 const SPARE_COPIED: u32 = 64;
@@ -61,14 +65,21 @@ struct QueueKey {
 struct Room {
     ends: u32,
     backlog: u32,
+    /// Of a writer: all frames of its longest message may be in flight. A power of two.
+    to_send: u32,
 }
 
 impl Room {
     fn of(options: &InterfaceOptions) -> Self {
         let or = |value: u32, usual| if value == 0 { usual } else { value };
+        let (usual_ends, usual_backlog) = match options.longest {
+            0 | 1 => (USUAL_ENDS, USUAL_BACKLOG),
+            frames => (USUAL_ENDS_OF_LONG, USUAL_BACKLOG.max(frames * WAITING)),
+        };
         Self {
-            ends: or(options.ends, USUAL_ENDS).min(MAX_CHANNELS as u32),
-            backlog: or(options.backlog, USUAL_BACKLOG).min(MAX_BACKLOG).next_power_of_two(),
+            ends: or(options.ends, usual_ends).min(MAX_CHANNELS as u32),
+            backlog: or(options.backlog, usual_backlog).min(MAX_BACKLOG).next_power_of_two(),
+            to_send: WRITER_FRAMES.max(options.longest).next_power_of_two(),
         }
     }
 }
@@ -92,6 +103,8 @@ pub(super) struct Queue {
     number: u32,
     /// How many frames wait for a reader: the entries of its ring.
     pub(super) backlog: u32,
+    /// How many frames of a writer may be in flight: the entries of its ring.
+    pub(super) to_send: u32,
 }
 
 /// A queue, for as long as an end uses it.
@@ -242,7 +255,7 @@ impl Queue {
             frames: shared.frames,
             fill: shared.fill,
             completion: shared.completion,
-            free: (0..ends * WRITER_FRAMES).map(|_| AtomicBool::new(true)).collect(),
+            free: (0..ends * room.to_send).map(|_| AtomicBool::new(true)).collect(),
             readers: Slots::new(ends),
             writers: Slots::new(ends),
             owner: shared.owner,
@@ -253,6 +266,7 @@ impl Queue {
             interface: interface.index,
             number,
             backlog: room.backlog,
+            to_send: room.to_send,
         })
     }
 
@@ -262,7 +276,7 @@ impl Queue {
         if receives {
             sockopt::set_xdp_rx_ring_size(&socket, self.backlog)?;
         } else {
-            sockopt::set_xdp_tx_ring_size(&socket, WRITER_FRAMES)?;
+            sockopt::set_xdp_tx_ring_size(&socket, self.to_send)?;
         }
         let flags = SocketAddrXdpFlags::XDP_SHARED_UMEM;
         let addr = SocketAddrXdp::new(flags, self.interface, self.number);
@@ -282,7 +296,7 @@ impl Queue {
         self.readers.take()
     }
 
-    /// A place among the writers: it has the chunks from that number times [`WRITER_FRAMES`].
+    /// A place among the writers: it has the chunks from that number times `to_send`.
     pub(super) fn writer(&self) -> io::Result<u32> {
         self.writers.take()
     }
@@ -314,8 +328,8 @@ impl Queue {
 
     /// Takes a free chunk of a writer, looking from its `next`-th on. Real-time: bounded.
     pub(super) fn take(&self, writer: u32, next: u32) -> Option<u64> {
-        (0..WRITER_FRAMES).find_map(|n| {
-            let chunk = writer * WRITER_FRAMES + (next + n) % WRITER_FRAMES;
+        (0..self.to_send).find_map(|n| {
+            let chunk = writer * self.to_send + (next + n) % self.to_send;
             let was = self.free[chunk as usize].swap(false, Ordering::Acquire);
             was.then_some(u64::from(chunk) * CHUNK)
         })
@@ -354,7 +368,7 @@ struct Shared {
 impl Shared {
     fn new(interface: u32, queue: u32, room: Room, zero_copy: bool) -> io::Result<Self> {
         let spare = if zero_copy { SPARE_ZERO_COPY } else { SPARE_COPIED };
-        let to_send = room.ends * WRITER_FRAMES;
+        let to_send = room.ends * room.to_send;
         let to_receive = room.ends * room.backlog + spare;
         let frames = Frames::new(u64::from(to_send + to_receive))?;
         let owner = socket()?;
