@@ -5,18 +5,20 @@
 --
 -- or copied into Wireshark's folder of personal Lua plugins (Help, About, Folders).
 --
--- A frame does not say whether its message has a trailer (docs/integrity.md): the preferences name
--- the streams that have one, by their ids in hexadecimal, or `all`.
+-- A frame does not say whether its message has a trailer (docs/integrity.md), nor whether it carries
+-- a fragment of a longer message (docs/channels.md): the preferences name the streams of which it is
+-- so, by their ids in hexadecimal, or `all`.
 
 local EF_STREAM = 0x7f
 local HEADER = 24
+local FRAGMENT_HEADER = 4
 
 local onbeat = Proto("onbeat", "Onbeat stream")
 local fields = {
   stream_valid = ProtoField.bool("onbeat.sv", "Stream id valid", 8, nil, 0x80),
   timestamp_valid = ProtoField.bool("onbeat.tv", "Timestamp valid", 8, nil, 0x01),
   sequence = ProtoField.uint8("onbeat.sequence", "Sequence number"),
-  number = ProtoField.uint16("onbeat.number", "Message number"),
+  number = ProtoField.uint16("onbeat.number", "Message number, or that of the frame"),
   instance = ProtoField.uint8("onbeat.instance", "Instance of the talker"),
   uncertain = ProtoField.bool("onbeat.tu", "Timestamp uncertain", 8, nil, 0x01),
   stream_id = ProtoField.uint64("onbeat.stream_id", "Stream id", base.HEX),
@@ -28,6 +30,8 @@ local fields = {
     "Acknowledged message: instance"),
   acknowledged = ProtoField.uint16("onbeat.acknowledged", "Acknowledged message: number"),
   length = ProtoField.uint16("onbeat.length", "Stream data length"),
+  fragment = ProtoField.uint16("onbeat.fragment", "Fragment, from 0"),
+  fragments = ProtoField.uint16("onbeat.fragments", "Fragments of the message"),
   message = ProtoField.bytes("onbeat.message", "Message"),
   key = ProtoField.uint8("onbeat.key", "Key number"),
   counter = ProtoField.uint64("onbeat.counter", "Counter"),
@@ -38,6 +42,8 @@ local fields = {
 onbeat.fields = fields
 onbeat.prefs.crc = Pref.string("Streams with a CRC", "", "Stream ids in hexadecimal, or all")
 onbeat.prefs.authenticated = Pref.string("Authenticated streams", "",
+  "Stream ids in hexadecimal, or all")
+onbeat.prefs.long = Pref.string("Streams with messages in fragments", "",
   "Stream ids in hexadecimal, or all")
 
 -- Whether a preference names the stream, given as 16 digits.
@@ -92,8 +98,15 @@ function onbeat.dissector(buffer, packet, root)
   tree:add(fields.number, buffer(23, 1), number)
   local length = math.min(buffer(20, 2):uint(), buffer:len() - HEADER)
   if length > 0 then
-    local message = length - trailer(tree, buffer(HEADER, length), tostring(buffer(4, 8)))
-    if message > 0 then tree:add(fields.message, buffer(HEADER, message)) end
+    local stream = tostring(buffer(4, 8))
+    local message = length - trailer(tree, buffer(HEADER, length), stream)
+    local from = HEADER
+    if message > FRAGMENT_HEADER and names(onbeat.prefs.long, stream) then
+      tree:add(fields.fragment, buffer(from, 2))
+      tree:add(fields.fragments, buffer(from + 2, 2))
+      from, message = from + FRAGMENT_HEADER, message - FRAGMENT_HEADER
+    end
+    if message > 0 then tree:add(fields.message, buffer(from, message)) end
   end
   packet.cols.info = string.format("Stream 0x%s, message %d", tostring(buffer(4, 8)), number)
   return HEADER + length

@@ -81,8 +81,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     of(
         "arrival.rs",
-        "step + div_ceil(step * early, interval)",
-        "step + div_ceil(step * early * 99, interval * 100)",
+        "Some(product) => div_ceil(product, interval)",
+        "Some(product) => div_ceil(product * 99, interval * 100)",
     ),
     of("arrival.rs", "Curve::affine(frame * all, 0)", "Curve::affine(frame * all * 99 / 100, 0)"),
     of(

@@ -137,7 +137,8 @@ fn supervised_clocks_are_measured_and_this_machines_is_not_touched() {
     }
     let follows = |report: &Report| {
         let survey = report.facts.survey.as_ref();
-        report.status.in_sync() && survey.is_some_and(|survey| survey.has_grandmaster)
+        let is_behind = survey.is_some_and(|it| it.has_grandmaster && it.steps_removed == 1);
+        report.status.in_sync() && is_behind
     };
     let report = slave.until("in sync", follows);
     let leads = master.until("in sync", |report| report.status.in_sync());

@@ -391,8 +391,8 @@ fn what_is_declared_wrong_or_opened_wrong_is_refused_with_the_reason() {
     bad.destination.0 = [0; 6];
     refused(link.declare("d", bad), "00:00:00:00:00:00");
     bad = parameters(3, 1_000);
-    bad.size = Octets::new(1_477);
-    refused(link.declare("d", bad), "1477");
+    bad.size = Octets::new(65_537);
+    refused(link.declare("d", bad), "65537");
     refused(context.open_talker("e", SIZE).map(|_| ()), "there is no channel `e`");
     refused(context.open_talker("c", Octets::new(9)).map(|_| ()), "8 octets, not of 9");
     let _first = hosts.inside("talker", || context.open_talker("c", SIZE)).expect("opened");

@@ -214,16 +214,21 @@ fn noise_is_a_padded_datagram_between_the_hosts_with_right_checksums() {
     assert_eq!(Ok(udp.checksum()), checksum);
 }
 
-/// The trailers of two channels, which the script's preferences name.
+/// Trailers and a fragment of channels that the script's preferences name.
 #[test]
-fn wireshark_reads_the_trailers_of_the_streams_that_have_one() {
+fn wireshark_reads_the_trailers_and_fragments_of_the_streams_that_have_some() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("test.pcapng");
     let mut capture = PcapNgWriter::new(Vec::new()).expect("a file");
     let interface =
         InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options: Vec::new() };
     capture.write_pcapng_block(interface).expect("written");
-    for (stream, integrity) in [(0xa1, Integrity::Crc), (0xb2, Integrity::Authenticated)] {
+    let fragment = [0, 2, 0, 3, 7, 7, 7, 7];
+    for (stream, integrity, payload) in [
+        (0xa1, Integrity::Crc, &[7; 4][..]),
+        (0xb2, Integrity::Authenticated, &[7; 4]),
+        (0xc3, Integrity::Crc, &fragment),
+    ] {
         let destination = MacAddress([1, 0, 0x5e, 0, 0, 1]);
         let keys = KeyRing::of_one(9, [1; 32]).of_stream(StreamId(stream), destination);
         let seal = Seal::new(integrity, Some(keys), Epoch(0x0102_0304_0506_0708)).expect("keys");
@@ -242,7 +247,7 @@ fn wireshark_reads_the_trailers_of_the_streams_that_have_one() {
         };
         let mut octets = [0; wire::MAX_FRAME];
         let stamp = Stamp { capture_ns: 0, counter: 5 };
-        let length = seal.emit(&header, &[7; 4], stamp, &mut octets);
+        let length = seal.emit(&header, payload, stamp, &mut octets);
         let packet = EnhancedPacketBlock {
             interface_id: 0,
             timestamp: Duration::ZERO,
@@ -253,11 +258,19 @@ fn wireshark_reads_the_trailers_of_the_streams_that_have_one() {
         capture.write_pcapng_block(packet).expect("written");
     }
     std::fs::write(&file, capture.into_inner()).expect("written");
-    let preferences = ["onbeat.crc:a1", "onbeat.authenticated:00b2"];
-    let fields =
-        ["onbeat.message", "onbeat.key", "onbeat.counter", "onbeat.epoch", "_ws.malformed"];
+    let preferences = ["onbeat.crc:a1 c3", "onbeat.authenticated:00b2", "onbeat.long:c3"];
+    let fields = [
+        "onbeat.message",
+        "onbeat.key",
+        "onbeat.counter",
+        "onbeat.epoch",
+        "onbeat.fragment",
+        "onbeat.fragments",
+        "_ws.malformed",
+    ];
     let Some(lines) = dissected(&file, &preferences, &fields) else { return };
-    assert_eq!(lines, ["07070707,,5,,", "07070707,9,5,0x0102030405060708,"]);
+    let expected = ["07070707,,5,,,,", "07070707,9,5,0x0102030405060708,,,", "07070707,,5,,2,3,"];
+    assert_eq!(lines, expected);
 }
 
 /// What Wireshark's dissectors, and those of the script that comes with Onbeat, make of a file: a

@@ -19,7 +19,7 @@ use crate::source::Source;
 use crate::trust::Trust;
 use crate::tune::{Prepared, Tuned};
 use anyhow::{Context, bail, ensure};
-use onbeat::clock::MonoTime;
+use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{
     ClockKind, Interface, InterfaceOptions, InterfaceSettings, NetworkClock, Synchronisation,
 };
@@ -46,6 +46,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 /// After so long without a word the command counts as gone.
 const SILENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
+/// For so long an interface may take to have its address, and so often it is looked for.
+const ADDRESS_WITHIN: Span = Span::from_s(3);
+const LOOK_AGAIN: Span = Span::from_ms(50);
 
 /// Why nothing is begun on a machine.
 const NO_KEEPER: &str =
@@ -230,8 +234,8 @@ impl Member {
                 (None, reasons.join("; "))
             }
         };
-        let address = interface.link_local();
         let this = Self { source, order };
+        let address = this.link_local(&interface)?;
         let blocks = this.blocks()?;
         this.ports()?;
         for tune in &this.order.tunes {
@@ -259,6 +263,22 @@ impl Member {
             }
         }
         Ok(blocks)
+    }
+
+    /// The address that noise goes from, or to. An interface that came up just now has none yet: it
+    /// is waited for where there is noise.
+    fn link_local(&self, interface: &Interface) -> anyhow::Result<Option<Ipv6Addr>> {
+        let system = &self.source.system;
+        let host = chosen::host_named(system, &self.order.host)?;
+        let is_needed = system.noise.iter().any(|noise| [noise.from, noise.to].contains(&host));
+        let until = MonoTime::now() + ADDRESS_WITHIN;
+        loop {
+            let address = interface.link_local();
+            if address.is_some() || !is_needed || MonoTime::now() >= until {
+                return Ok(address);
+            }
+            pause(LOOK_AGAIN);
+        }
     }
 
     /// Finds that the ports are free that noise comes to.

@@ -66,9 +66,9 @@ impl Draft<'_> {
         };
         let stream_id = if in_manifest { json!(number + 1) } else { self.stream_id(number) };
         // Some messages are longer than a frame; those with windows are not.
-        let longer = class != "scheduled" && self.chance(12);
+        let longer = class != "scheduled" && self.chance(6);
         let usual = match longer {
-            true => self.dice.magnitude(ONE_FRAME + 1, 20_000),
+            true => self.dice.magnitude(ONE_FRAME + 1, 8_000),
             false => self.dice.magnitude(1, 1_400),
         };
         let mut size = self.number("Channel.size_octets", usual);

@@ -513,7 +513,11 @@ end 2
             ("250000:60000", "250000", "line 6: the launch time is `any`, or two numbers"),
             ("250000:60000", "20000000:0", "line 6: its launch time must be from"),
             ("250000:60000", "0:-1", "line 6: its lead before its launch time must be from"),
-            (" 2 3 8 ", " 2 3 1471 ", "a message of 1471 octets; it may have 1 to 1470"),
+            (
+                " 2 3 8 ",
+                " 2 3 1471 ",
+                "a message of 1471 octets; one of a replicated channel has one",
+            ),
         ] {
             let said = wrong(&text.replacen(from, to, 1));
             assert!(said.contains(what), "{from} → {to}: {said}");
@@ -644,7 +648,7 @@ end 2
             ("authenticated", "secret", "the integrity is"),
             ("02:00:00:00:00:07", "02:00", "the talker's address"),
             ("02:00:00:00:00:07", "03:00:00:00:00:07", "a group's"),
-            (" 1468 ", " 1469 ", "a message of 1469 octets; it may have 1 to 1468"),
+            (" 1468 ", " 65537 ", "a message of 65537 octets; it may have 1 to 65536"),
             (" crc any", "", "12 words"),
             ("reservation plan\n", "", "line 5: expected `reservation"),
             ("channels 2\n", "channels 1\n", "line 5: 10 words"),
