@@ -105,7 +105,7 @@ pub mod frame {
     pub const MAX_UNTAGGED: Octets = Octets(1518);
     /// The IEEE 1722 common stream header.
     pub const AVTP_HEADER: Octets = Octets(24);
-    /// The most that one message of a channel can carry.
+    /// The most that one frame of a channel can carry: a longer message has several.
     pub const MAX_CHANNEL_PAYLOAD: Octets = Octets(1500 - 24);
     /// UDP and IPv4 headers without options.
     pub const UDP_IPV4: Octets = Octets(28);

@@ -17,6 +17,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// From so many octets on a message may have several frames.
+pub const LONG: u32 = 1_400;
+
 /// The file by which a program of the description starts an actor.
 pub const STARTER: &str = "actor";
 

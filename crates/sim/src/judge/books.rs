@@ -3,14 +3,12 @@
 
 use super::log::ReadMessage;
 use super::{Case, Row, list, text};
-use crate::system::DrawnChannel;
+use crate::system::{DrawnChannel, LONG};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Frames that a reader's queue holds (docs/channels.md).
 const QUEUE: usize = 1_024;
-/// From about here on a message may have several of them.
-const LONG: u32 = 1_400;
 /// A frame tells waits up to so many nanoseconds. After more its message seems to come from the
 /// future, and is dropped (docs/results.md).
 const TOLD_NS: i64 = 3_290_000_000;

@@ -1,13 +1,10 @@
 //! What programs do that speak the protocol rightly, whatever else they do.
 
 use super::rogues::rogue;
-use super::{Actor, DrawnChannel, OwnEndpoint, channels};
+use super::{Actor, DrawnChannel, LONG, OwnEndpoint, channels};
 use crate::script::ActorStep;
 use onbeat_hunt::{Description, Dice};
 use serde_json::Value;
-
-/// From about here on a message may have several frames.
-const LONG: u32 = 1_400;
 
 /// The least that a repeated sleep takes: an end of a run is not worth more rounds.
 const ROUNDS: i64 = 600;
