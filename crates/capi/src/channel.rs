@@ -533,8 +533,8 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 /// (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
 /// gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
 /// `ONBEAT_LATE` is among its flags when the other side has continued already because a message was
-/// lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Channels whose messages are
-/// longer than a frame are refused with `ONBEAT_E_ARGUMENT`. Allocates nothing.
+/// lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Channels whose messages
+/// are longer than a frame are refused with `ONBEAT_E_ARGUMENT`. Allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_write` and `onbeat_read`.
