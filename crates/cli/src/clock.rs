@@ -7,13 +7,13 @@ use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::output::write_files;
 use crate::terminal;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{Interface, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
-    ClockScenario, Configuration, Emulated, Facts, Role, SOCKET, Settings, Stamping, Status,
-    Supervisor, emulation, evaluate, gather, hardware_threshold, software_threshold,
+    ClockScenario, Configuration, Emulated, FIRST_WORDS, Facts, Role, SOCKET, Settings, Stamping,
+    Status, Supervisor, emulation, evaluate, gather, hardware_threshold, software_threshold,
 };
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
@@ -199,6 +199,11 @@ fn config(arguments: &ConfigArguments) -> anyhow::Result<Exit> {
     let configuration = configuration(node, !node.free_running, socket.clone())?;
     let out = std::path::absolute(&node.out).context("--out")?;
     std::fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    let before = out.join("ptp4l.cfg");
+    let text = std::fs::read_to_string(&before);
+    if before.exists() && !text.is_ok_and(|text| text.starts_with(FIRST_WORDS)) {
+        bail!("{} is not of `onbeat clock`: it is not replaced", before.display());
+    }
     let files = configuration.files(&out);
     let paths: Vec<_> = files.iter().map(|file| out.join(file.name)).collect();
     let named: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
@@ -337,7 +342,7 @@ fn document(facts: &Facts, status: &Status, within: Span) -> Value {
             "is_grandmaster": !survey.has_grandmaster,
             "steps_removed": survey.steps_removed,
             "offset_ns": survey.offset.as_ns(),
-            "path_delay_ns": survey.path_delay.as_ns(),
+            "path_delay_ns": survey.delay().as_ns(),
             "utc_offset_s": survey.utc_offset,
             "utc_offset_valid": survey.utc_offset_valid,
             "ptp_timescale": survey.ptp_timescale,

@@ -26,7 +26,7 @@ pub(crate) struct CompareArguments {
     pub(crate) first: PathBuf,
     /// The same of the second, which is evaluated
     pub(crate) second: PathBuf,
-    /// Smallest change to report, relative to the first
+    /// Smallest change to report, relative to the smaller of both
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = effect)]
     pub(crate) effect: u32,
     /// HTML file with all verdicts and both distributions of each series

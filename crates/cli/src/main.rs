@@ -115,7 +115,8 @@ fn main() -> std::process::ExitCode {
         if error.is::<chosen::WrongArgument>() { Exit::Usage } else { Exit::Machine }
     });
     match exit {
-        Exit::Fine if !terminal::is_printed() => Exit::Machine.into(),
+        // What was to be said is not there, whatever it was.
+        exit if exit != Exit::Interrupted && !terminal::is_printed() => Exit::Machine.into(),
         exit => exit.into(),
     }
 }

@@ -15,7 +15,7 @@ use crate::trust::Trust;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use onbeat::instrument::{Trace, Watch};
-use onbeat_measure::{Ended, Results, RunResult, Verdict};
+use onbeat_measure::{Ended, Results, RunResult, Verdict, records};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Carrier, Ending, RunLog};
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, Scenario, System, TimeMode};
@@ -155,7 +155,7 @@ fn comparable(log: &RunLog) -> Vec<u8> {
     if let Ending::Early { reason, .. } = &mut log.ending {
         reason.clear();
     }
-    onbeat_measure::records::encode(&log)
+    records::encode(&log)
 }
 
 /// Whether a second run did the same; says so.
@@ -312,7 +312,14 @@ pub(crate) fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
         ensure!(is_name, "{}: a scenario has a name that none can have", path.display());
         let path = target.join(run_directory(at, &run.scenario)).join(RECORDS);
         let octets = input::read(&path, input::RECORDS_OCTETS).map_err(anyhow::Error::msg)?;
-        onbeat_measure::records::decode(&octets).with_context(|| path.display().to_string())
+        let log = records::decode(&octets).with_context(|| path.display().to_string())?;
+        // A figure from damaged records would be believed like any other.
+        ensure!(
+            records::record_hash(&log) == run.record_hash,
+            "{}: the records are damaged, or of another run: record_hash in {RESULTS} is not theirs",
+            path.display()
+        );
+        Ok(log)
     };
     before.runs.iter().enumerate().map(of_run).collect()
 }

@@ -29,6 +29,9 @@ const HEADINGS: [&str; 12] = [
     "program", "pid", "channel", "end", "sent", "received", "lost", "late", "dup.", "rejected",
     "held", "breaks",
 ];
+/// What is said when there is nothing to show.
+pub(crate) const NONE: &str =
+    "No running program with channels, or none that --pid and --channel select.";
 /// From which column on there are numbers.
 const NUMBERS: usize = 4;
 
@@ -143,7 +146,7 @@ pub(crate) fn per_second(count: u64, elapsed: Span, factor: u64) -> Option<u64> 
 
 fn table(ends: &[LiveEndpoint], since: Option<&Since<'_>>) -> String {
     if ends.is_empty() {
-        return "No running program with channels.".to_owned();
+        return NONE.to_owned();
     }
     let mut headings = HEADINGS.to_vec();
     if since.is_some() {

@@ -31,6 +31,12 @@ fn the_configuration_is_written_for_ptp4l_phc2sys_and_systemd() {
     let two = ["--interface", "a/b", "--out", path];
     let said = code(&onbeat(&[&words[..], &two].concat()), 2);
     assert!(said.contains("`a/b` is no name of an interface"), "{said}");
+    let again = ["--interface", "eth0", "--out", path];
+    assert!(code(&onbeat(&[&words[..], &again].concat()), 2).contains("named twice"));
+    code(&onbeat(&[&words[..], &["--out", path]].concat()), 0);
+    std::fs::write(out.join("ptp4l.cfg"), "# mine\n").expect("written");
+    let said = code(&onbeat(&[&words[..], &["--out", path]].concat()), 5);
+    assert!(said.contains("it is not replaced") && read("ptp4l.cfg") == "# mine\n", "{said}");
 }
 
 #[test]

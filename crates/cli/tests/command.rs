@@ -117,6 +117,17 @@ fn the_report_made_anew_is_the_report_of_the_run() {
     run(&["report", "."], system.path(), 0);
     assert!(read("report.html") == report);
     assert_eq!(read("results.json"), results);
+    // One bit that is another one makes other figures, or none: neither replaces what is there.
+    let records = system.path().join("out/1-run/records.onb");
+    let octets = std::fs::read(&records).expect("records");
+    for at in (octets.len() / 8..octets.len()).step_by(octets.len() / 8) {
+        let mut damaged = octets.clone();
+        damaged[at] ^= 0x40;
+        std::fs::write(&records, &damaged).expect("written");
+        let said = run(&["report", "."], system.path(), 5);
+        assert!(said.contains("records.onb"), "octet {at}: {said}");
+        assert_eq!(read("results.json"), results, "octet {at}");
+    }
 }
 
 #[test]

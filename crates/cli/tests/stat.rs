@@ -129,7 +129,10 @@ fn the_counters_of_a_program_on_an_interface_can_be_read_with_their_reasons() {
     drop((end, board));
     assert_eq!(ends(&filters), Vec::<Value>::new());
     let output = run(&["stat", "--channel", "on-an-interface"], Path::new("/"), 0);
-    assert_eq!(output.stdout, b"No running program with channels.\n");
+    assert_eq!(
+        output.stdout,
+        b"No running program with channels, or none that --pid and --channel select.\n"
+    );
 }
 
 #[test]

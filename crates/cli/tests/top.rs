@@ -415,7 +415,10 @@ fn on_a_terminal_it_follows_programs_keys_and_sizes_and_leaves_all_as_it_was() {
 fn signals_end_it_and_leave_the_terminal_as_it_was() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut on = OnTerminal::new(&["--channel", "no such one"]);
-        on.until("a view", |screen| screen[2] == "No running program with channels.");
+        on.until("a view", |screen| {
+            screen[2]
+                == "No running program with channels, or none that --pid and --channel select."
+        });
         let raw = tcgetattr(&on.slave).expect("its mode");
         assert_ne!(raw.local_modes, on.before.local_modes, "it is as the view needs it");
         on.top.signal(signal);
@@ -423,7 +426,9 @@ fn signals_end_it_and_leave_the_terminal_as_it_was() {
     }
     // The same key as everywhere, and a number of intervals.
     let mut on = OnTerminal::new(&["--channel", "no such one"]);
-    on.until("a view", |screen| screen[2] == "No running program with channels.");
+    on.until("a view", |screen| {
+        screen[2] == "No running program with channels, or none that --pid and --channel select."
+    });
     on.press("\x03");
     on.ends_restored(0);
     OnTerminal::new(&["--channel", "no such one", "--count", "2"]).ends_restored(0);
@@ -432,7 +437,9 @@ fn signals_end_it_and_leave_the_terminal_as_it_was() {
 #[test]
 fn a_terminal_that_goes_away_ends_it() {
     let mut on = OnTerminal::new(&["--channel", "no such one"]);
-    on.until("a view", |screen| screen[2] == "No running program with channels.");
+    on.until("a view", |screen| {
+        screen[2] == "No running program with channels, or none that --pid and --channel select."
+    });
     let OnTerminal { master, slave, mut top, .. } = on;
     drop((master, slave));
     for _ in 0..LOOKS {

@@ -123,7 +123,10 @@ fn programs_come_and_go_and_begin_again_without_a_negative_rate() {
     top.update(SECOND, seen(vec![talker(2, 1_000, 0)]));
     assert_eq!(order(&top), [2]);
     top.update(SECOND, seen(Vec::new()));
-    assert_eq!(texts(&top)[2], "No running program with channels.");
+    assert_eq!(
+        texts(&top)[2],
+        "No running program with channels, or none that --pid and --channel select."
+    );
     top.update(SECOND, seen(vec![talker(2, 7, 0)]));
     assert_eq!(words(&top, 2), "p2 2 c talker - 100 7 - - - - - 0 - -");
 }

@@ -4,7 +4,7 @@
 use super::SortBy;
 use super::row::{END, HEADINGS, NAMES, NUMBERS, Row, STEPS, Step, cleaned, rate};
 use crate::stat::{
-    EndKey, Since, add_rates, counters, endpoint, keys, left_out, rejected_by_reason,
+    EndKey, NONE, Since, add_rates, counters, endpoint, keys, left_out, rejected_by_reason,
 };
 use onbeat::shared_log::Counters;
 use onbeat_model::record::Role;
@@ -252,7 +252,7 @@ impl Top {
         lines.push(plain(self.sums()));
         lines.extend(self.note().map(plain));
         if self.rows.is_empty() {
-            lines.push(plain("No running program with channels.".to_owned()));
+            lines.push(plain(NONE.to_owned()));
         } else {
             let text = layout.line(&HEADINGS.map(str::to_owned));
             lines.push(ScreenLine { text, style: Style::Heading });

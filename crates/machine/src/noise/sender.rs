@@ -180,6 +180,10 @@ fn way(sending: &Sending) -> Result<(Interface, SocketAddr), NoiseError> {
     if !interface.up {
         return Err(refuse(io::Error::new(io::ErrorKind::NetworkDown, "it is down")));
     }
+    if !interface.running {
+        let why = "it has no link: whatever is sent would be dropped";
+        return Err(refuse(io::Error::new(io::ErrorKind::NetworkDown, why)));
+    }
     let to = match to {
         IpAddr::V6(v6) if v6.is_unicast_link_local() || v6.is_multicast() => {
             SocketAddrV6::new(v6, sending.port, 0, interface.index).into()

@@ -13,6 +13,8 @@ pub const SOCKET: &str = "/var/run/ptp4l";
 /// The SCHED_FIFO priority of both programs: above what is not real-time, below applications.
 pub const PRIORITY: u8 = 30;
 
+/// How a ptp4l.cfg of ours begins.
+pub const FIRST_WORDS: &str = "# ptp4l of ";
 /// The most interfaces of one ptp4l.
 const INTERFACES_MAX: usize = 64;
 /// SO_PRIORITY of gPTP's messages: above best effort in the usual maps.
@@ -92,6 +94,9 @@ pub enum SettingsError {
     /// A name that an interface cannot have.
     #[error("`{0}` is no name of an interface")]
     Name(String),
+    /// One interface that is named twice.
+    #[error("the interface `{0}` is named twice: it is one port")]
+    Twice(String),
     /// A path that does not fit a socket's address.
     #[error("the path of ptp4l's socket, {0}, must have 1 to 107 plain characters")]
     Socket(String),
@@ -124,7 +129,10 @@ impl Configuration {
             return Err(SettingsError::Interfaces(count));
         }
         let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | '[' | ']' | '#');
-        for name in &settings.interfaces {
+        for (number, name) in settings.interfaces.iter().enumerate() {
+            if settings.interfaces[..number].contains(name) {
+                return Err(SettingsError::Twice(name.clone()));
+            }
             if name.is_empty() || name.len() > 15 || !name.chars().all(plain) {
                 return Err(SettingsError::Name(name.clone()));
             }
@@ -159,7 +167,7 @@ impl Configuration {
             Stamping::Hardware => "hardware",
             Stamping::Software => "software",
         };
-        let mut text = format!("# ptp4l of {}.\n[global]\n", self.described());
+        let mut text = format!("{FIRST_WORDS}{}.\n[global]\n", self.described());
         let mut say = |name: &str, value: &dyn std::fmt::Display| {
             let _ = writeln!(text, "{name:<24} {value}");
         };
@@ -352,6 +360,8 @@ mod tests {
         };
         assert!(with(|s| s.interfaces.clear()).contains("not 0"));
         assert!(with(|s| s.interfaces = vec!["a]\n[b".to_owned()]).contains("no name"));
+        let twice = |s: &mut Settings| s.interfaces = vec!["eth0".to_owned(); 2];
+        assert!(with(twice).contains("twice"));
         assert!(with(|s| s.socket = "x".repeat(108)).contains("107"));
         assert!(with(|s| s.threshold = Span::ZERO).contains("4 s"));
         assert!(with(|s| s.domain = 128).contains("127"));

@@ -10,6 +10,8 @@ pub struct Facts {
     pub survey: Option<PtpSurvey>,
     /// How old the last Sync is that it measured.
     pub sync: SyncAge,
+    /// Whether the offset is seen to be by the Syncs that come now.
+    pub measured: bool,
     /// Else the profile and domain of a ptp4l that answers in others.
     pub elsewhere: Option<(u8, u8)>,
     /// The profile and domain of what a neighbour says, if they are others and there is no master.
@@ -98,6 +100,12 @@ pub enum Reason {
     /// Announced, and never measured.
     #[error("port {0} hears of a grandmaster and has measured no Sync of it")]
     NoSync(u16),
+    /// Stamped, and nothing computed of it.
+    #[error(
+        "port {0} has computed no offset of the Syncs that come: is the delay to its neighbour \
+         being measured?"
+    )]
+    NoOffset(u16),
     /// Measured once, not any more.
     #[error(
         "port {port} measures no Sync any more: {limit} ({SYNC_RECEIPT_TIMEOUT} Sync intervals) \
@@ -125,12 +133,12 @@ pub enum Reason {
     },
     /// UTC.
     #[error(
-        "CLOCK_TAI has no leap-second offset (0 s; the network says {network} s): etf and taprio \
-         would be wrong by that; phc2sys -a sets it, or adjtimex"
+        "CLOCK_TAI has no leap-second offset (0 s{}): etf and taprio would be wrong by that; \
+         phc2sys -a sets it, or adjtimex", by_network(*.network)
     )]
     NoTaiOffset {
-        /// currentUtcOffset.
-        network: i16,
+        /// currentUtcOffset, if somebody says it.
+        network: Option<i16>,
     },
     /// Two that steer one clock.
     #[error("{0} steers this machine's clock, too: stop it")]
@@ -147,6 +155,10 @@ pub enum Reason {
 
 fn with_profile(number: u8) -> &'static str {
     if number == 1 { "with gPTP's transportSpecific" } else { "without gPTP's transportSpecific" }
+}
+
+fn by_network(utc_offset: Option<i16>) -> String {
+    utc_offset.map_or(String::new(), |seconds| format!("; the network says {seconds} s"))
 }
 
 /// The verdict.
@@ -183,7 +195,7 @@ pub fn evaluate(facts: &Facts, limit: Span) -> Status {
             Some((profile, domain)) => Reason::Elsewhere { profile, domain, wanted: facts.domain },
             None => Reason::NoPtp4l,
         }),
-        Some(survey) => match follows(survey, facts.sync, facts.steered) {
+        Some(survey) => match follows(survey, facts) {
             Ok(offset) => (error, known) = (offset, true),
             Err(more) => {
                 let domain = facts.domain;
@@ -198,7 +210,7 @@ pub fn evaluate(facts: &Facts, limit: Span) -> Status {
     }
     if facts.steered {
         if facts.tai_offset == Span::ZERO {
-            let network = facts.survey.as_ref().map_or(0, |survey| survey.utc_offset);
+            let network = facts.survey.as_ref().map(|survey| survey.utc_offset);
             reasons.push(Reason::NoTaiOffset { network });
         }
         // A grandmaster's clock is the source: something may well keep it.
@@ -221,15 +233,20 @@ pub fn evaluate(facts: &Facts, limit: Span) -> Status {
 /// How far the clock is from its master's by the last Sync, or why that is not known. Of a
 /// grandmaster nothing is measured: its time is the network's. A free-running ptp4l measures and
 /// never calls itself calibrated.
-fn follows(survey: &PtpSurvey, sync: SyncAge, steered: bool) -> Result<Option<Span>, Vec<Reason>> {
+fn follows(survey: &PtpSurvey, facts: &Facts) -> Result<Option<Span>, Vec<Reason>> {
     let Some(port) = survey.deciding() else { return Err(vec![Reason::NoPtp4l]) };
     let leads = port.state == PortState::Master && !survey.has_grandmaster;
     match port.state {
         PortState::Slave | PortState::Uncalibrated if !survey.has_grandmaster => {
             Err(vec![Reason::NoMaster(port.number)])
         }
-        PortState::Uncalibrated if steered => Err(vec![Reason::Uncalibrated(port.number)]),
-        PortState::Slave | PortState::Uncalibrated => measured(survey, port.number, sync).map(Some),
+        PortState::Uncalibrated if facts.steered => Err(vec![Reason::Uncalibrated(port.number)]),
+        PortState::Uncalibrated if !facts.measured && facts.sync.is_fresh(survey.sync.interval) => {
+            Err(vec![Reason::NoOffset(port.number)])
+        }
+        PortState::Slave | PortState::Uncalibrated => {
+            measured(survey, port.number, facts.sync).map(Some)
+        }
         PortState::Master if leads && !is_alone(survey) => match survey.appointed {
             true => Ok(None),
             false => Err(vec![Reason::NotAppointed(port.number)]),
@@ -315,6 +332,7 @@ mod tests {
                 ..PtpSurvey::default()
             }),
             sync: SyncAge::AtMost(Span::from_ms(100)),
+            measured: true,
             elsewhere: None,
             heard: None,
             domain: 0,
@@ -411,7 +429,7 @@ mod tests {
         };
         let down = Reason::LinkDown("eth0".to_owned());
         let (tai, rival) =
-            (Reason::NoTaiOffset { network: 37 }, Reason::Rival("chronyd (42)".to_owned()));
+            (Reason::NoTaiOffset { network: Some(37) }, Reason::Rival("chronyd (42)".to_owned()));
         assert_eq!(reasons(&wrong), [down.clone(), tai, rival]);
         assert_eq!(reasons(&Facts { steered: false, ..wrong.clone() }), [down]);
         let survey = facts(port(PortState::Master)).survey;
@@ -423,8 +441,12 @@ mod tests {
     fn a_free_running_slave_is_judged_by_what_it_measures() {
         let uncalibrated = facts(port(PortState::Uncalibrated));
         assert_eq!(reasons(&uncalibrated), [Reason::Uncalibrated(1)]);
-        let free = evaluate(&Facts { steered: false, ..uncalibrated }, LIMIT);
+        let free = evaluate(&Facts { steered: false, ..uncalibrated.clone() }, LIMIT);
         assert!(free.in_sync() && free.error == Some(Span::from_ns(300)), "{free:?}");
+        let early = evaluate(&Facts { steered: false, measured: false, ..uncalibrated }, LIMIT);
+        assert_eq!((early.reasons, early.error), (vec![Reason::NoOffset(1)], None));
+        let slave = Facts { measured: false, ..facts(port(PortState::Slave)) };
+        assert!(evaluate(&slave, LIMIT).in_sync(), "a servo's offset may well stay");
     }
 
     #[test]

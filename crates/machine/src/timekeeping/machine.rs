@@ -60,7 +60,8 @@ pub fn gather(
     watch: &mut SyncWatch,
 ) -> io::Result<Facts> {
     let mut survey = survey_ptp4l(socket, domain, GPTP).ok();
-    let sync = age(socket, &mut survey, watch);
+    let sync = age(socket, &mut survey, steered, watch);
+    let measured = watch.is_measured();
     let elsewhere = match survey {
         None => find_ptp4l(socket).ok().flatten(),
         Some(_) => None,
@@ -77,6 +78,7 @@ pub fn gather(
     Ok(Facts {
         survey,
         sync,
+        measured,
         elsewhere,
         heard,
         domain,
@@ -89,13 +91,19 @@ pub fn gather(
 }
 
 /// How old the last Sync is that was measured; what ptp4l says meanwhile is put into the survey.
-fn age(socket: &Path, survey: &mut Option<PtpSurvey>, watch: &mut SyncWatch) -> SyncAge {
+fn age(
+    socket: &Path,
+    survey: &mut Option<PtpSurvey>,
+    steered: bool,
+    watch: &mut SyncWatch,
+) -> SyncAge {
     if !survey.as_ref().is_some_and(|survey| survey.has_grandmaster) {
         watch.forget();
         return SyncAge::Never;
     }
     let mut first = true;
-    watch.until_known(|| {
+    // A clock that is steered is in sync as a slave only: it has measured.
+    watch.until_known(!steered, || {
         if !std::mem::take(&mut first) {
             *survey = survey.as_ref().and_then(|survey| ask_sync(socket, survey));
         }
@@ -106,8 +114,8 @@ fn age(socket: &Path, survey: &mut Option<PtpSurvey>, watch: &mut SyncWatch) -> 
 /// Looks again at what changes with each Sync; all else is as it was found. Quick: one question.
 pub(super) fn glance(facts: &Facts, socket: &Path, watch: &mut SyncWatch) -> Facts {
     let mut survey = facts.survey.as_ref().and_then(|survey| ask_sync(socket, survey));
-    let sync = age(socket, &mut survey, watch);
-    Facts { survey, sync, ..facts.clone() }
+    let sync = age(socket, &mut survey, facts.steered, watch);
+    Facts { survey, sync, measured: watch.is_measured(), ..facts.clone() }
 }
 
 /// Whether a neighbour or a master has been heard in this domain and profile.

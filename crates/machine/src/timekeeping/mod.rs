@@ -8,8 +8,8 @@ mod machine;
 mod supervision;
 
 pub use configuration::{
-    ClockScenario, Configuration, File, PRIORITY, Role, SOCKET, Settings, SettingsError, Stamping,
-    hardware_threshold, software_threshold,
+    ClockScenario, Configuration, FIRST_WORDS, File, PRIORITY, Role, SOCKET, Settings,
+    SettingsError, Stamping, hardware_threshold, software_threshold,
 };
 pub use evaluation::{Facts, Reason, Status, evaluate};
 pub use machine::{Emulated, emulation, gather};

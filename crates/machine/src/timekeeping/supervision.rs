@@ -352,10 +352,9 @@ fn history_line(elapsed: Span, facts: &Facts, status: &Status) -> String {
     let reasons = reasons.join("; ").replace('"', "'");
     let known = facts.survey.as_ref().and_then(|survey| Some((survey, survey.deciding()?)));
     let cells = known.map_or(",,,,".to_owned(), |(survey, port)| {
-        let delay = if port.peer_to_peer { port.peer_delay } else { survey.path_delay };
         let (state, offset) = (port.state, survey.offset.as_ns());
         let (master, utc) = (survey.grandmaster, survey.utc_offset);
-        format!("{state},{offset},{},{master},{utc}", delay.as_ns())
+        format!("{state},{offset},{},{master},{utc}", survey.delay().as_ns())
     });
     let in_sync = u8::from(status.in_sync());
     let age = match facts.sync {
@@ -384,6 +383,7 @@ mod tests {
         let facts = Facts {
             survey: None,
             sync: SyncAge::Never,
+            measured: false,
             elsewhere: None,
             heard: None,
             domain: 0,

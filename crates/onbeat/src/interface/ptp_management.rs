@@ -184,12 +184,14 @@ fn parse(message: &[u8]) -> Option<(u16, Answer)> {
         }
         id if id == Question::UserDescription as u16 => Answer::Appointed(is_appointed(data)),
         id if id == Question::TimeStatus as u16 => {
+            let (offset, _) = data.split_first_chunk()?;
+            let offset = Span::from_ns(i64::from_be_bytes(*offset));
             let (ingress, _) = data.get(8..)?.split_first_chunk()?;
             let ingress_ns = Some(i64::from_be_bytes(*ingress)).filter(|ns| *ns != 0);
             let (present, rest) = data.get(38..)?.split_first_chunk()?;
             let (grandmaster, _) = rest.split_first_chunk()?;
             let grandmaster = ClockIdentity(*grandmaster);
-            let sync = SyncSeen { ingress_ns, grandmaster, ..SyncSeen::default() };
+            let sync = SyncSeen { ingress_ns, offset, grandmaster, ..SyncSeen::default() };
             Answer::Grandmaster(i32::from_be_bytes(*present) != 0, sync)
         }
         _ => Answer::Nothing,

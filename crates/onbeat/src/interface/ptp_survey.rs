@@ -120,6 +120,13 @@ impl PtpSurvey {
         ports().find(follows).or_else(|| ports().find(nearly)).or_else(|| self.ports.first())
     }
 
+    /// The delay of the path to the master: where ports measure that to their neighbours, the one
+    /// of the port that decides.
+    pub fn delay(&self) -> Span {
+        let measures = |port: &&PtpPort| port.peer_to_peer;
+        self.deciding().filter(measures).map_or(self.path_delay, |port| port.peer_delay)
+    }
+
     /// Puts in what one answer says; total.
     fn read(&mut self, id: u16, data: &[u8]) -> Option<()> {
         match id {
@@ -147,6 +154,7 @@ impl PtpSurvey {
             }
             TIME_STATUS_NP => {
                 self.offset = Span::from_ns(i64::from_be_bytes(octets(data, 0)?));
+                self.sync.offset = self.offset;
                 let ingress_ns = i64::from_be_bytes(octets(data, 8)?);
                 self.sync.ingress_ns = (ingress_ns != 0).then_some(ingress_ns);
                 self.has_grandmaster = i32::from_be_bytes(octets(data, 38)?) != 0;

@@ -20,6 +20,9 @@ const LOG_INTERVALS: std::ops::RangeInclusive<i8> = -7..=3;
 pub struct SyncSeen {
     /// When it stamped the last one, by the clock that stamps; `None` before the first.
     pub ingress_ns: Option<i64>,
+    /// The offset that it last computed, which need not be by that Sync: for that the delay to the
+    /// master must be known.
+    pub offset: Span,
     /// Whose time it brought.
     pub grandmaster: ClockIdentity,
     /// From one Sync to the next.
@@ -30,7 +33,8 @@ impl Default for SyncSeen {
     /// Nothing yet, at gPTP's interval.
     fn default() -> Self {
         let (ingress_ns, interval) = (None, sync_interval(-3));
-        Self { ingress_ns, grandmaster: ClockIdentity::default(), interval }
+        let (offset, grandmaster) = (Span::ZERO, ClockIdentity::default());
+        Self { ingress_ns, offset, grandmaster, interval }
     }
 }
 
@@ -82,6 +86,9 @@ struct Last {
     looked: MonoTime,
     /// The last Sync did not come before.
     came: Option<MonoTime>,
+    /// The offset, as long as it is the one from before this master, or from before its Syncs were
+    /// missing. Of two Syncs that are measured no two say the same for long.
+    stale: Option<Span>,
 }
 
 impl SyncWatch {
@@ -100,8 +107,22 @@ impl SyncWatch {
             Some(last) => last.came,
             None => None,
         };
-        self.last = Some(Last { seen, looked: now, came });
+        let stale = match self.last {
+            Some(last) if last.seen.grandmaster != seen.grandmaster => Some(seen.offset),
+            Some(last) if last.was_missing(came) => Some(last.seen.offset),
+            Some(last) => last.stale,
+            None => Some(seen.offset),
+        };
+        let stale = stale.filter(|offset| *offset == seen.offset);
+        self.last = Some(Last { seen, looked: now, came, stale });
         came.map_or(SyncAge::Unknown, |came| SyncAge::AtMost(now - came))
+    }
+
+    /// Whether the offset is of this master and of the Syncs that come now. ptp4l stamps Syncs as
+    /// soon as it follows a master, but computes no offset of them before it knows the delay; a port
+    /// that calls itself slave has done so, one of a clock that runs free calls itself nothing.
+    pub fn is_measured(&self) -> bool {
+        self.last.is_some_and(|last| last.stale.is_none())
     }
 
     /// No daemon answers: what comes after is another ptp4l's.
@@ -109,9 +130,13 @@ impl SyncWatch {
         self.last = None;
     }
 
-    /// Looks until it is known how old the last Sync is, but not for longer than after which it
-    /// would be missing.
-    pub fn until_known(&mut self, mut ask: impl FnMut() -> Option<SyncSeen>) -> SyncAge {
+    /// Looks until it is known how old the last Sync is, and, where `measured` is asked for, that
+    /// the offset is of it; but not for longer than after which a Sync would be missing.
+    pub fn until_known(
+        &mut self,
+        measured: bool,
+        mut ask: impl FnMut() -> Option<SyncSeen>,
+    ) -> SyncAge {
         let begun = MonoTime::now();
         loop {
             let Some(seen) = ask() else {
@@ -120,11 +145,20 @@ impl SyncWatch {
             };
             let age = self.look(MonoTime::now(), seen);
             let over = MonoTime::now() - begun >= seen.interval * SYNC_RECEIPT_TIMEOUT;
-            if age != SyncAge::Unknown || over {
+            let is_known = age != SyncAge::Unknown && (self.is_measured() || !measured);
+            if is_known || over {
                 return age;
             }
             pause(look_again(seen.interval));
         }
+    }
+}
+
+impl Last {
+    /// Whether Syncs were missing, as far as is known, before the one that came now.
+    fn was_missing(&self, came: Option<MonoTime>) -> bool {
+        let limit = self.seen.interval * SYNC_RECEIPT_TIMEOUT;
+        self.came.zip(came).is_some_and(|(before, now)| now - before > limit)
     }
 }
 
@@ -152,7 +186,8 @@ mod tests {
 
     fn seen(ingress_ms: i64, grandmaster: u8) -> SyncSeen {
         let grandmaster = ClockIdentity([grandmaster; 8]);
-        SyncSeen { ingress_ns: Some(ingress_ms * 1_000_000), grandmaster, interval: INTERVAL }
+        let ingress_ns = Some(ingress_ms * 1_000_000);
+        SyncSeen { ingress_ns, grandmaster, ..SyncSeen::default() }
     }
 
     #[test]
@@ -195,6 +230,27 @@ mod tests {
         assert!(watch.look(at(93), seen(1_250, 2)).is_fresh(INTERVAL));
         watch.forget();
         assert_eq!(watch.look(at(124), seen(1_375, 2)), SyncAge::Unknown);
+    }
+
+    #[test]
+    fn an_offset_is_measured_once_it_is_another_one_than_before_this_master_or_a_gap() {
+        let mut watch = SyncWatch::default();
+        let mut measured = |at_ms, ingress_ms, grandmaster, offset_ns| {
+            let offset = Span::from_ns(offset_ns);
+            watch.look(at(at_ms), SyncSeen { offset, ..seen(ingress_ms, grandmaster) });
+            watch.is_measured()
+        };
+        // ptp4l stamps Syncs before it knows the delay. What it says then is that it began with.
+        assert!(!measured(0, 1_000, 1, 0) && !measured(125, 1_125, 1, 0));
+        assert!(measured(250, 1_250, 1, 421), "the delay is known");
+        assert!(measured(281, 1_250, 1, 421) && measured(375, 1_375, 1, 421));
+        // Another grandmaster: the offset is of the one before, at first.
+        assert!(!measured(500, 1_500, 2, 421) && !measured(625, 1_625, 2, 421));
+        assert!(measured(750, 1_750, 2, 300));
+        // Its Syncs were missing, and come again.
+        assert!(measured(1_750, 1_750, 2, 300));
+        assert!(!measured(1_760, 2_760, 2, 300) && !measured(1_885, 2_885, 2, 300));
+        assert!(measured(2_010, 3_010, 2, 299));
     }
 
     #[test]

@@ -345,7 +345,8 @@ impl Rounds {
     fn judge(&mut self) -> Synchronisation {
         let Watcher { device, limit, ptp4l, domain, follows, .. } = &mut self.watcher;
         let mut status = None;
-        let sync = self.syncs.until_known(|| {
+        // In sync is a slave only: it has measured.
+        let sync = self.syncs.until_known(false, || {
             status = ask_ptp4l(ptp4l, *domain).ok();
             status.map(|status| status.sync)
         });
@@ -411,6 +412,7 @@ mod tests {
         appointed: false,
         sync: SyncSeen {
             ingress_ns: Some(1),
+            offset: Span::from_ns(-300),
             grandmaster: ClockIdentity([1; 8]),
             interval: Span::from_ms(125),
         },

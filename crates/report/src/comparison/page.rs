@@ -31,6 +31,8 @@ struct View {
     about: Vec<(&'static str, String)>,
     notes: Vec<String>,
     series: Vec<SeriesView>,
+    /// Judged by assignments of whole runs to the sides, not by intervals.
+    by_assignments: bool,
     charts: Vec<Chart>,
     /// How many series are not drawn.
     undrawn: usize,
@@ -118,6 +120,7 @@ pub fn html(comparison: &Comparison, subjects: [&Subject; 2], names: [&str; 2]) 
         about: about(comparison, names),
         notes: comparison.notes.clone(),
         series: comparison.series.iter().map(series_view).collect(),
+        by_assignments: by_assignments(comparison),
         charts: charts.collect(),
         undrawn,
     };
@@ -126,6 +129,11 @@ pub fn html(comparison: &Comparison, subjects: [&Subject; 2], names: [&str; 2]) 
         system => system,
     };
     PAGE.render(title, &view, &data)
+}
+
+fn by_assignments(comparison: &Comparison) -> bool {
+    let figures = comparison.series.iter().flat_map(|series| &series.figures);
+    figures.into_iter().any(|figure| figure.chance_per_mille.is_some())
 }
 
 fn about(comparison: &Comparison, names: [&str; 2]) -> Vec<(&'static str, String)> {
@@ -139,7 +147,7 @@ fn about(comparison: &Comparison, names: [&str; 2]) -> Vec<(&'static str, String
             format!("≤ {}", shown_per_mille(comparison.error_per_mille)),
         ),
         ("Runs", format!("{}, {}", comparison.runs[0], comparison.runs[1])),
-        ("Random draws", grouped(comparison.resamples.into())),
+        ("Resamples or assignments", grouped(comparison.resamples.into())),
     ]
 }
 
