@@ -124,7 +124,8 @@ fn the_report_made_anew_is_the_report_of_the_run() {
         let mut damaged = octets.clone();
         damaged[at] ^= 0x40;
         std::fs::write(&records, &damaged).expect("written");
-        let said = run(&["report", "."], system.path(), 5);
+        let output = run(&["report", "."], system.path(), 5);
+        let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("records.onb"), "octet {at}: {said}");
         assert_eq!(read("results.json"), results, "octet {at}");
     }

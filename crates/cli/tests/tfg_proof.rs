@@ -347,9 +347,10 @@ steps = [{ soft_ms = 1, at = "p" }]
 }
 
 #[test]
-fn programs_in_c_are_put_together_too() {
+fn programs_in_c_are_put_together_too_whatever_their_files_are_called() {
     let place = tempfile::tempdir().expect("a directory");
-    for (name, period) in [("a.c", 10), ("b.c", 7)] {
+    std::fs::create_dir(place.path().join("other")).expect("a directory");
+    for (name, period) in [("a.c", 10), ("b.c", 7), ("other/a.c", 7)] {
         let text = format!(
             "#include <cilktc.h>\nint fifochannel(c);\n\
              task w() {{ int i = 0; while (1) {{ cwrite(c, i); fdelay({period}, ms); }} }}\n\
@@ -358,8 +359,10 @@ fn programs_in_c_are_put_together_too() {
         );
         std::fs::write(place.path().join(name), text).expect("written");
     }
-    let (found, code) = json(&["--compose", "a.c", "b.c"], place.path());
-    assert_eq!((&found["kept"], code), (&"kept".into(), 0), "{found}");
+    for other in ["b.c", "other/a.c"] {
+        let (found, code) = json(&["--compose", "a.c", other], place.path());
+        assert_eq!((&found["kept"], code), (&"kept".into(), 0), "{found}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) struct Hosts {
 }
 
 /// What programs and hosts are made of: each must be drawn.
-pub(crate) const FEATURES: [&str; 40] = [
+pub(crate) const FEATURES: [&str; 41] = [
     "cores 1",
     "cores 2",
     "cores 3",
@@ -63,6 +63,7 @@ pub(crate) const FEATURES: [&str; 40] = [
     "soft",
     "firm",
     "hard",
+    "points by turns",
     "lock in a firm segment",
     "nested in a firm segment",
     "tried in a firm segment",
@@ -240,7 +241,7 @@ impl Writer<'_> {
         let kind = match (self.is_plain, self.is_circular) {
             (true, _) => self.random.below(2),
             (_, true) if !self.one_in(4) => 2,
-            _ => self.random.below(17),
+            _ => self.random.below(19),
         };
         let is_fed = (6..8).contains(&kind) && may_feed;
         let name = self.name.clone();
@@ -252,8 +253,8 @@ impl Writer<'_> {
         let style = if is_fed { Style::Priorities } else { style };
         self.policy(style, priority);
         self.line("pthread_mutex_t *p0 = &m0, *p1 = &m1; struct dev *d = &dev;");
-        self.line("void *volatile memory = NULL;");
-        self.line("(void)p0; (void)p1; (void)d; (void)memory; timedc_on_late(late);");
+        self.line("void *volatile memory = NULL; int turn = 0;");
+        self.line("(void)p0; (void)p1; (void)d; (void)memory; (void)turn; timedc_on_late(late);");
         let mut from = "start".to_owned();
         if !self.is_plain && !is_fed && self.one_in(3) {
             from = self.start_up();
@@ -270,6 +271,10 @@ impl Writer<'_> {
                 return;
             }
             from = String::new();
+        }
+        if (17..=18).contains(&kind) {
+            // Between points with different deadlines is chosen right behind one.
+            self.line("sdelay(0, us);");
         }
         self.line("while (1) {");
         self.round(kind, is_fed, period, &from);
@@ -316,6 +321,7 @@ impl Writer<'_> {
                 self.line(&format!("sdelay({next}, us);"));
             }
             8 => self.memory(period),
+            17..=18 => self.by_turns(period),
             9 => {
                 self.work(period, 1);
                 self.line(&format!("sdelay({period}, us);"));
@@ -455,6 +461,26 @@ impl Writer<'_> {
         self.line(&format!("{point}({period}, {deadline}, us);"));
         if !after.is_empty() {
             self.line(after);
+        }
+    }
+
+    /// Two points, of which one comes now and then only: jobs have one or the other deadline.
+    fn by_turns(&mut self, period: i64) {
+        self.draw("points by turns");
+        let other = self.period();
+        let deadline = self.random.between(other / 8, other);
+        let rounds = self.random.between(2, 3);
+        self.line(&format!("if (turn++ % {rounds} == 0) {{"));
+        self.work(other, 1);
+        self.line(&format!("ftp({other}, {deadline}, us);"));
+        self.line("}");
+        self.work(period, 1);
+        match self.one_in(2) {
+            true => self.line(&format!("sdelay({period}, us);")),
+            false => {
+                let deadline = self.random.between(period / 8, period);
+                self.line(&format!("ftp({period}, {deadline}, us);"));
+            }
         }
     }
 

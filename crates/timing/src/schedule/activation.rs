@@ -353,7 +353,7 @@ impl Tasks<'_> {
         let Some(activation) = &self.activations[index] else {
             let job_segments = self.job_segments[index].iter();
             let work = job_segments.map(|job_segment| job_segment.amount).max().unwrap_or(0);
-            demand.releases = Releases::Apart(Job { work, gap: 1, deadline: None });
+            demand.releases = Releases::Apart(Job { work, gap: 1, ..Job::default() });
             return;
         };
         demand.jitter = (demand.jitter + jitter).min(UNBOUNDED);
@@ -366,7 +366,7 @@ impl Tasks<'_> {
             demand.suspension_jitter = own.map_or(backlog, |own| own.max(0)).min(UNBOUNDED);
         }
         let work = (activation.work * activation.arrival.messages).min(UNBOUNDED);
-        let job = Job { work, gap: period, deadline: None };
+        let job = Job { work, gap: period, ..Job::default() };
         demand.releases = match activation.arrival.period {
             Some(_) => Releases::Apart(job),
             None => Releases::Once(job),

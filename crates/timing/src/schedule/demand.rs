@@ -37,6 +37,8 @@ pub(super) struct Job {
     /// Until the next one, at least.
     pub(super) gap: i128,
     pub(super) deadline: Option<i64>,
+    /// The latest deadline, if it stands for jobs with several.
+    pub(super) latest: Option<i64>,
 }
 
 /// When jobs come.
@@ -102,7 +104,7 @@ impl<'a> Tasks<'a> {
         let mut demand = Demand { jitter: late, is_thread: true, is_first, ..Demand::default() };
         demand.sections = sections;
         if extraction.is_lost() {
-            demand.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
+            demand.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, ..Job::default() });
             return demand;
         }
         let jobs = Jobs::new(extraction, job_segments);
@@ -239,7 +241,10 @@ impl<'p, 'a> Jobs<'p, 'a> {
         let rounds = sums(&self.counted(), |stop| stop == 0, |_| false);
         let is_endless = rounds.iter().any(|sum| *sum >= UNBOUNDED);
         let work = || sums(self.job_segments, |stop| stop == 0, |_| false).into_iter().max();
-        (!is_endless).then(|| Job { work: work().unwrap_or(0), gap: 0, deadline: self.deadline() })
+        // Of all that is done in turn nothing is known that would be due.
+        let latest = (self.job_segments.len() > 1).then_some(i64::MAX);
+        let (work, deadline) = (work().unwrap_or(0), self.deadline());
+        (!is_endless).then_some(Job { work, gap: 0, deadline, latest })
     }
 
     /// Whether there is a timing point in each way round.
@@ -270,7 +275,15 @@ impl<'p, 'a> Jobs<'p, 'a> {
             .filter(|job_segment| job_segment.end.to.is_some_and(|s| self.is_point(s)));
         let gap =
             to_points.map(|job_segment| i128::from(job_segment.end.period.unwrap_or(0))).min();
-        Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
+        let (work, gap) = (work.unwrap_or(0), gap.unwrap_or(0).max(1));
+        Job { work, gap, deadline: self.deadline(), latest: self.latest() }
+    }
+
+    /// The latest deadline that the processor goes by: that of a soft point is the tightest one.
+    fn latest(&self) -> Option<i64> {
+        let is_soft = |to: usize| self.is_point(to) && self.extraction.is_soft(to);
+        let ends = self.job_segments.iter().map(|job_segment| &job_segment.end);
+        ends.filter(|end| !end.to.is_some_and(is_soft)).filter_map(|end| end.deadline).max()
     }
 
     /// Its jobs: those at its beginning, each once, and those that repeat: none if it
@@ -326,14 +339,14 @@ impl<'p, 'a> Jobs<'p, 'a> {
         let mut paths = self.job_segments.iter().filter(|job_segment| job_segment.from == at);
         let job_segment = paths.next().filter(|_| paths.next().is_none())?;
         let Some(to) = job_segment.end.to else {
-            return Some((Job { work: job_segment.amount, gap: 0, deadline: None }, None));
+            return Some((Job { work: job_segment.amount, ..Job::default() }, None));
         };
         let gap = i128::from(job_segment.end.period.filter(|period| *period >= 0)?);
         let deadline = match is_edf && self.extraction.is_soft(to) {
             true => self.tightest(job_segment.end.deadline),
             false => job_segment.end.deadline,
         };
-        Some((Job { work: job_segment.amount, gap, deadline }, Some(to)))
+        Some((Job { work: job_segment.amount, gap, deadline, latest: None }, Some(to)))
     }
 
     /// The jobs from a stop until control comes back, in their order, if there is only one.
@@ -377,6 +390,7 @@ impl Demand {
             suspensions: self.suspensions,
             wcet: span(job.work),
             deadline: job.deadline.map(Span::from_ns),
+            latest_deadline: job.latest.map(Span::from_ns),
             priority,
             sections: self.sections.iter().map(section).collect(),
             non_preemptive: Span::ZERO,

@@ -162,13 +162,31 @@ pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
     true
 }
 
-/// From the nominal release of a job of `loads[index]` to its end at most, under EDF (Spuri 1996,
+/// From the nominal release of any job of `loads[index]` to its end at most, under EDF (Spuri 1996,
 /// with loads of one transaction taken as if they had no phase). None if there is no bound, or none
 /// was found.
 ///
 /// # Panics
 /// When there is no such load.
 pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
+    let me = &loads[index];
+    // The later a job is due, the more others come before it.
+    let latest = me.latest_deadline.map_or(due(me), |latest| latest.max(due(me)));
+    response_by(loads, index, latest, protocol)
+}
+
+/// The same of its jobs that have the earliest deadline. If one may still be there when the next is
+/// released, that one waits for whatever its forerunner does.
+pub fn response_of_urgent(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
+    let (me, all) = (&loads[index], response(loads, index, protocol));
+    let in_turn = |all: &Span| me.period.is_none_or(|period| *all <= period);
+    if me.latest_deadline.is_none() || !all.as_ref().is_some_and(in_turn) {
+        return all;
+    }
+    response_by(loads, index, due(me), protocol)
+}
+
+fn response_by(loads: &[Load], index: usize, due: Span, protocol: Protocol) -> Option<Span> {
     let me = &loads[index];
     if ns(me.wcet) == 0 || me.jitter == Span::MAX {
         return Some(me.jitter).filter(|jitter| *jitter < Span::MAX);
@@ -186,7 +204,7 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
         .filter(|(at, load)| *at != index && load.priority == EDF)
         .map(|(_, load)| Rival::new(load))
         .collect();
-    let mine = Rival::new(me);
+    let mine = Rival { due: ns(due), ..Rival::new(me) };
     let mut worst = mine.jitter + mine.wcet;
     for begin in begins(&others, &mine, busy, &steps)? {
         let due = begin + mine.due;

@@ -36,6 +36,8 @@ pub struct Load {
     pub wcet: Span,
     /// From the nominal release to the deadline.
     pub deadline: Option<Span>,
+    /// Where jobs of this load have several deadlines, the latest one; `deadline` is the earliest.
+    pub latest_deadline: Option<Span>,
     /// The greater the more urgent; [`EDF`] for all under EDF.
     pub priority: u32,
     /// Its critical sections, the outermost of those within each other.
@@ -63,6 +65,7 @@ impl Load {
             suspensions: 0,
             wcet,
             deadline: Some(deadline),
+            latest_deadline: None,
             priority,
             sections: Vec::new(),
             non_preemptive: Span::ZERO,

@@ -96,12 +96,22 @@ pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
 /// # Panics
 /// When there is no such load.
 pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
+    response_by(loads, index, protocol, edf::response)
+}
+
+/// Under EDF by `by_deadline`.
+fn response_by(
+    loads: &[Load],
+    index: usize,
+    protocol: Protocol,
+    by_deadline: fn(&[Load], usize, Protocol) -> Option<Span>,
+) -> Option<Span> {
     // Whatever the deadlines are, nobody is less urgent than if all others are more urgent.
     let fixed = fixed::response(loads, index, protocol);
     if loads[index].priority != EDF {
         return fixed;
     }
-    fixed.into_iter().chain(edf::response(loads, index, protocol)).min()
+    fixed.into_iter().chain(by_deadline(loads, index, protocol)).min()
 }
 
 /// A processor and what it has to do.
@@ -507,12 +517,12 @@ impl Processor {
         let (from, to) = placed.loads;
         let is_lost = placed.remote.is_none();
         let remote = placed.remote.unwrap_or(0);
-        let one = |at: usize| {
-            let response = response(&self.loads, at, protocol).filter(|_| !is_lost)?;
-            Some(span(ns(response) + remote))
+        let one = |at: usize, by_deadline| {
+            let response = response_by(&self.loads, at, protocol, by_deadline);
+            Some(span(ns(response.filter(|_| !is_lost)?) + remote))
         };
-        let all: Vec<Option<Span>> = (from..to).map(one).collect();
-        let slack = |at: &usize| Some(self.loads[*at].deadline? - all[*at - from]?);
+        let urgent: Vec<_> = (from..to).map(|at| one(at, edf::response_of_urgent)).collect();
+        let slack = |at: &usize| Some(self.loads[*at].deadline? - urgent[*at - from]?);
         let is_late = |at: &usize| {
             self.loads[*at].deadline.is_some() && slack(at).is_none_or(|left| left < Span::ZERO)
         };
@@ -522,7 +532,7 @@ impl Processor {
             (is_idle, self.loads[*at].deadline.is_none(), slack(at))
         };
         let least = (from..to).min_by_key(left).unwrap_or(from);
-        let responses = all.iter().copied();
+        let responses = (from..to).map(|at| one(at, edf::response));
         let response = responses.reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b))).flatten();
         let is_late = is_late(&least);
         let is_counted = is_late && placed.is_firm && !is_lost && to == from + 1;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SPOILT_MAX: usize = 16;
 
 /// Studies systems alone and together. Hosts, channels and resources of the same name are the
-/// same. `networks` are what the plans of several of them have in common: each was planned alone.
+/// same, but for those of programs. `networks` are what the plans of several of them have in common: each was planned alone.
 ///
 /// # Errors
 /// What two of them describe under one name, and differently.
@@ -47,6 +47,18 @@ struct Union {
 
 impl Union {
     fn add(&mut self, number: usize, graph: &Graph) {
+        // Programs are of one system: what has the same name is another one, and so is what is
+        // named after it, its fifochannels and locks.
+        let earlier: BTreeSet<String> =
+            self.graph.tasks.iter().map(|task| task.program.clone()).collect();
+        let other_program = |name: &str| format!("{name}#{}", number + 1);
+        let own = |name: &mut String| {
+            if let Some((program, rest)) = name.split_once('.')
+                && earlier.contains(program)
+            {
+                *name = format!("{}.{rest}", other_program(program));
+            }
+        };
         let mut hosts = Vec::new();
         for host in &graph.hosts {
             let known = self.graph.hosts.iter().position(|other| other.name == host.name);
@@ -65,6 +77,8 @@ impl Union {
             let mut channel = channel.clone();
             if let ChannelKind::Network(NetworkChannel { latencies, .. }) = &mut channel.kind {
                 latencies.iter_mut().for_each(|(host, _)| *host = hosts[*host]);
+            } else {
+                own(&mut channel.name);
             }
             let all = &mut self.graph.channels;
             let at = all.iter().position(|other| other.name == channel.name);
@@ -78,26 +92,24 @@ impl Union {
             channels.push(at.unwrap_or(self.graph.channels.len() - 1));
         }
         let mut resources = Vec::new();
-        for resource in &graph.resources {
+        for mut resource in graph.resources.iter().cloned() {
+            own(&mut resource);
             let all = &mut self.graph.resources;
-            let at = all.iter().position(|other| other == resource).unwrap_or(all.len());
+            let at = all.iter().position(|other| *other == resource).unwrap_or(all.len());
             if at == all.len() {
-                all.push(resource.clone());
+                all.push(resource);
             }
             resources.push(at);
         }
         let places = [hosts, channels, resources];
         let first = self.graph.tasks.len();
-        let earlier =
-            |program: &String| self.graph.tasks.iter().any(|task| task.program == *program);
         let tasks: Vec<Task> = graph
             .tasks
             .iter()
             .map(|task| {
                 let mut moved = moved(task, first, &places);
-                // Programs are of one system: what has the same name is another one.
-                if earlier(&task.program) {
-                    moved.program = format!("{}#{}", task.program, number + 1);
+                if earlier.contains(&task.program) {
+                    moved.program = other_program(&task.program);
                 }
                 moved
             })
