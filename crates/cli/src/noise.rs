@@ -59,10 +59,10 @@ pub(crate) struct SendArguments {
     /// Rate on the wire, as in 500mbit, 64kbit or 1gbit
     #[arg(long, value_parser = rate)]
     rate: BitRate,
-    /// Octets of each datagram, without headers
-    #[arg(long, value_name = "OCTETS", default_value_t = 1_470,
+    /// Octets of each datagram, without headers [default: 1470, over IPv6 1450]
+    #[arg(long, value_name = "OCTETS",
           value_parser = clap::value_parser!(u32).range(i64::from(SIZE_MIN)..=i64::from(SIZE_MAX)))]
-    size: u32,
+    size: Option<u32>,
     /// Length of a burst, as in 1s or 500ms
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "off")]
     on: Option<Span>,
@@ -141,7 +141,9 @@ pub(crate) fn noise(what: &NoiseVerb) -> anyhow::Result<Exit> {
 }
 
 fn send(arguments: &SendArguments) -> anyhow::Result<Exit> {
-    let size = Octets::new(arguments.size);
+    // A frame of Ethernet has room for it, with what its headers take.
+    let usual = if arguments.to.is_some_and(|to| to.is_ipv6()) { 1_450 } else { 1_470 };
+    let size = Octets::new(arguments.size.unwrap_or(usual));
     let sending = Sending {
         interface: arguments.interface.clone(),
         to: arguments.to,
@@ -161,7 +163,7 @@ fn send(arguments: &SendArguments) -> anyhow::Result<Exit> {
         "onbeat: noise to {to} by {}: {} of the wire, datagrams of {} octets",
         sender.interface(),
         arguments.rate,
-        arguments.size
+        size.get()
     ));
     let counts = |sent: onbeat_machine::noise::Sent| Counts {
         datagrams: sent.datagrams,

@@ -118,7 +118,7 @@ pub struct Facts {
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
     /// It is no JSON, or not of this form.
-    #[error("these are no facts of a machine as `onbeat doctor --save` writes them: {0}")]
+    #[error("these are no facts of a machine as `onbeat doctor --save` writes them")]
     Form(#[from] serde_json::Error),
     /// It is another file, or of another version.
     #[error("format `{0}`, version {1}, is not `onbeat-facts`, version 1")]
