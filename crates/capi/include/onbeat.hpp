@@ -32,6 +32,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
+
 namespace onbeat {
 
 /** The network clock as this host reads it, for std::chrono; a Context reads it. */
@@ -64,6 +68,8 @@ enum class [[nodiscard]] Status {
     rate_exceeded = ONBEAT_RATE_EXCEEDED,
     /** The interface is down or not there now: the message was not sent. */
     link_down = ONBEAT_LINK_DOWN,
+    /** The channel's stream is not reserved: the message was not sent. */
+    not_reserved = ONBEAT_NOT_RESERVED,
 };
 
 /** A call that failed: what() is the text of onbeat_last_error. */
@@ -206,6 +212,13 @@ inline Status check(onbeat_status status) {
     return static_cast<Status>(status);
 }
 
+/* A name for C, which would end it at its first zero. */
+inline const char *plain(const std::string &name) {
+    if (name.find('\0') != std::string::npos)
+        throw std::invalid_argument("a name has no character 0");
+    return name.c_str();
+}
+
 inline void must(onbeat_status status) {
     if (status != ONBEAT_OK)
         throw Error(status);
@@ -238,7 +251,7 @@ inline Message message(const onbeat_message &from) noexcept {
 
 inline onbeat_channel channel(const Channel &from) noexcept {
     onbeat_channel to{};
-    to.name = from.name.c_str();
+    to.name = plain(from.name);
     for (std::size_t at = 0; at < from.destination.size(); at++)
         to.destination[at] = from.destination[at];
     to.stream_id = from.stream_id;
@@ -259,10 +272,14 @@ struct Body {
     virtual void run() = 0;
     std::exception_ptr thrown;
 
-    static void *enter(void *argument) noexcept {
+    static void *enter(void *argument) {
         auto *body = static_cast<Body *>(argument);
         try {
             body->run();
+#ifdef __GLIBCXX__
+        } catch (abi::__forced_unwind &) { /* pthread_exit, or it is cancelled */
+            throw;
+#endif
         } catch (...) {
             body->thrown = std::current_exception();
         }
@@ -301,7 +318,7 @@ public:
      * Throws. */
     explicit Context(const Interface &interface, const std::vector<Channel> &channels = {}) {
         onbeat_interface settings{};
-        settings.name = interface.name.c_str();
+        settings.name = detail::plain(interface.name);
         settings.transport = static_cast<std::uint32_t>(interface.transport);
         settings.flags = interface.flags;
         settings.queue = interface.queue;
@@ -400,7 +417,8 @@ public:
     Talker(Context &context, const std::string &name) {
         detail::must_be_a_message<T>();
         onbeat_talker *talker = nullptr;
-        detail::must(onbeat_talker_open(context.native(), name.c_str(), sizeof(T), &talker));
+        detail::must(onbeat_talker_open(context.native(), detail::plain(name), sizeof(T),
+                                        &talker));
         talker_.reset(talker);
     }
 
@@ -479,7 +497,8 @@ public:
     Listener(Context &context, const std::string &name) {
         detail::must_be_a_message<T>();
         onbeat_listener *listener = nullptr;
-        detail::must(onbeat_listener_open(context.native(), name.c_str(), sizeof(T), &listener));
+        detail::must(onbeat_listener_open(context.native(), detail::plain(name), sizeof(T),
+                                          &listener));
         listener_.reset(listener);
     }
 
@@ -601,7 +620,10 @@ public:
     /** Waits until the thread has ended, in the time of the run: onbeat_thread_join. Throws what
      * its function threw. */
     Status join() {
-        const auto status = onbeat_thread_join(std::exchange(thread_, nullptr), nullptr);
+        const auto status = onbeat_thread_join(thread_, nullptr);
+        /* A thread that would wait for itself is there still. */
+        if (status != ONBEAT_E_ARGUMENT)
+            thread_ = nullptr;
         if (body_ != nullptr && body_->thrown)
             std::rethrow_exception(std::exchange(body_->thrown, nullptr));
         return detail::check(status);

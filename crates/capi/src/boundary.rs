@@ -250,6 +250,17 @@ pub(crate) fn wanted<T>(pointer: *const T, name: &str) -> Result<(), Failure> {
     if pointer.is_null() { Err(Failure::null(name)) } else { Ok(()) }
 }
 
+/// Where a pointer is to be stored, with NULL in it until there is one.
+///
+/// # Safety
+/// `out` is NULL or valid for writing.
+pub(crate) unsafe fn cleared<T>(out: *mut *mut T, name: &str) -> Result<(), Failure> {
+    wanted(out, name)?;
+    // SAFETY: the caller's promise; not NULL.
+    unsafe { store(out, std::ptr::null_mut()) };
+    Ok(())
+}
+
 /// A text from C, which the header calls `name`.
 ///
 /// # Safety

@@ -1,7 +1,7 @@
 //! Channel ends.
 
 use crate::boundary::{
-    Failure, close, entry, onbeat_status, quick_entry, shared, store, text, value, wanted,
+    Failure, cleared, close, entry, onbeat_status, quick_entry, shared, store, text, value, wanted,
 };
 use crate::context::onbeat;
 use crate::reservation::onbeat_reservation;
@@ -247,7 +247,8 @@ pub unsafe extern "C" fn onbeat_talker_open(
         let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        wanted(out, "out")?;
+        // SAFETY: the caller's promise.
+        unsafe { cleared(out, "out") }?;
         let end = context.0.open_talker(name, size)?;
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(Box::new(onbeat_talker { end }))) };
@@ -662,7 +663,8 @@ pub unsafe extern "C" fn onbeat_listener_open(
         let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        wanted(out, "out")?;
+        // SAFETY: the caller's promise.
+        unsafe { cleared(out, "out") }?;
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
         let size = end.listener().parameters().size.get() as usize;

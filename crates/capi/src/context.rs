@@ -1,6 +1,6 @@
 //! Joining a run, time, and threads.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store, wanted};
+use crate::boundary::{Failure, cleared, entry, onbeat_status, shared, store, wanted};
 use library::clock::MonoTime;
 use library::context::Context;
 use library::coordinator::client::{AnnouncedThread, SetupError};
@@ -102,7 +102,8 @@ fn start(beginning: Box<Beginning>) -> Result<libc::pthread_t, Failure> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_open(out: *mut *mut onbeat) -> onbeat_status {
     entry(|| {
-        wanted(out, "out")?;
+        // SAFETY: the caller's promise.
+        unsafe { cleared(out, "out") }?;
         let context = Box::new(onbeat(Context::join()?));
         // SAFETY: the caller's promise; not NULL.
         unsafe { store(out, Box::into_raw(context)) };
@@ -344,7 +345,8 @@ pub unsafe extern "C" fn onbeat_machine_time(
 /// `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
 /// ends by returning, or as a thread of POSIX may: by `pthread_exit`, or cancelled; an exception of
 /// C++ that it does not catch ends the process. When the run is over before it could begin, it is
-/// not called, and its result is NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
+/// not called, and its result is NULL; after that this returns `ONBEAT_STOPPED` and makes none.
+/// `out` gets NULL unless a thread is made. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
 /// run does not expect it. Calls of this library are no cancellation points: a request to cancel
 /// waits until one outside of them. `argument` may be NULL.
 ///
@@ -360,7 +362,8 @@ pub unsafe extern "C" fn onbeat_thread_create(
 ) -> onbeat_status {
     entry(|| {
         let body = body.ok_or_else(|| Failure::null("body"))?;
-        wanted(out, "out")?;
+        // SAFETY: the caller's promise.
+        unsafe { cleared(out, "out") }?;
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?.0.clone();
         let ticket = context.announce()?;

@@ -1,7 +1,7 @@
 //! Waiting for many listener endpoints.
 
 use crate::boundary::{
-    Failure, close, entry, onbeat_status, quick_entry, shared, store, value, wanted,
+    Failure, cleared, close, entry, onbeat_status, quick_entry, shared, store, value, wanted,
 };
 use crate::channel::onbeat_listener;
 use crate::context::onbeat;
@@ -37,7 +37,8 @@ pub unsafe extern "C" fn onbeat_selector_open(
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?;
         wanted(listeners, "listeners")?;
-        wanted(out, "out")?;
+        // SAFETY: the caller's promise.
+        unsafe { cleared(out, "out") }?;
         if !(1..=MAX_CHANNELS).contains(&count) {
             let why = format!("`count` is {count}: there may be 1 to {MAX_CHANNELS}");
             return Err(Failure::argument(why));

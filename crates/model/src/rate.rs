@@ -10,7 +10,8 @@ use crate::time::{Span, SyncedTime};
 /// late ever after. The plan's arrival curves count both.
 pub fn rate_tolerance(interval: Span, burst: u32) -> Span {
     let late = Span::from_ns(interval.as_ns() / 8).min(Span::from_us(125));
-    Span::from_ns(interval.as_ns().saturating_mul(i64::from(burst.max(1) - 1))) + late
+    let burst = interval.as_ns().saturating_mul(i64::from(burst.max(1) - 1));
+    Span::from_ns(burst.saturating_add(late.as_ns()))
 }
 
 /// By how much less than an interval may be between a message that came late and the next one, so
@@ -23,7 +24,9 @@ pub fn rate_tolerance(interval: Span, burst: u32) -> Span {
 /// break a bound.
 pub fn catch_up(class: Class, interval: Span, burst: u32) -> Span {
     match (class, burst) {
-        (Class::A | Class::B, 0..=1) => interval + rate_tolerance(interval, 1),
+        (Class::A | Class::B, 0..=1) => {
+            Span::from_ns(interval.as_ns().saturating_add(rate_tolerance(interval, 1).as_ns()))
+        }
         _ => Span::ZERO,
     }
 }

@@ -180,7 +180,7 @@ impl Context {
     pub fn announce(&self) -> Result<Option<AnnouncedThread>, ChannelError> {
         match self {
             Self::Run(context) => context.announce().map(Some),
-            Self::Interface(_) => Ok(None),
+            Self::Interface(context) => context.base().check_owner().map(|()| None),
         }
     }
 
@@ -197,6 +197,7 @@ impl Context {
     /// common. On the emulated networks of a run this has no effect. Reads a file; not for a
     /// thread with deadlines.
     pub fn reload_keys(&self) -> Result<(), SetupError> {
+        self.check_owner()?;
         let keys = match self {
             Self::Run(context) => match context.keys() {
                 Some(keys) => keys,
@@ -205,6 +206,14 @@ impl Context {
             Self::Interface(context) => context.keys(),
         };
         keys.reload().map_err(SetupError::Refused)
+    }
+
+    /// Refuses a forked child of the process that made this.
+    pub(crate) fn check_owner(&self) -> Result<(), ChannelError> {
+        match self {
+            Self::Run(context) => context.base().check_owner(),
+            Self::Interface(context) => context.base().check_owner(),
+        }
     }
 
     /// Makes all waiting calls return [`ChannelError::Stopped`] within [`interface::LOOK_AGAIN`];

@@ -56,6 +56,7 @@ impl Selector {
         context: &Context,
         ends: impl ExactSizeIterator<Item = &'a Listener>,
     ) -> Result<Self, SetupError> {
+        context.check_owner()?;
         let count = ends.len();
         let watch = if (1..=MAX_CHANNELS).contains(&count) { Watch::new(ends)? } else { None };
         let most = if watch.is_some() { MAX_CHANNELS } else { protocol::MAX_SELECT };
@@ -140,7 +141,11 @@ impl Watch {
             let data = EventData::new_u64(at as u64);
             let flags = EventFlags::IN | EventFlags::ET;
             let Some(there) = end.io().inner().descriptor() else { return Ok(None) };
-            epoll::add(&epoll, there, data, flags).map_err(refused)?;
+            match epoll::add(&epoll, there, data, flags) {
+                // An end that is there twice has something to read at its first place.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(refused(error)),
+            }
         }
         Ok(Some(Self { epoll, told }))
     }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import operator
 import os
 from pathlib import Path
+from typing import SupportsIndex
 
 
 class Info(ctypes.Structure):
@@ -64,6 +66,24 @@ lend.argtypes, lend.restype = [ctypes.py_object, ctypes.POINTER(View), ctypes.c_
 give_back = ctypes.pythonapi.PyBuffer_Release
 give_back.argtypes, give_back.restype = [ctypes.POINTER(View)], None
 
+
+class _Whole:
+    """A whole number for C. One that does not fit is refused; ctypes would cut it off."""
+
+    def __init__(self, kind: type[ctypes.c_int64] | type[ctypes.c_size_t], low: int) -> None:
+        self._kind, self._low = kind, low
+        self._high = low + (1 << 8 * ctypes.sizeof(kind)) - 1
+
+    def from_param(self, value: SupportsIndex) -> ctypes.c_int64 | ctypes.c_size_t:
+        """Convert it."""
+        number = operator.index(value)
+        if not self._low <= number <= self._high:
+            raise OverflowError(f"{number} is not within {self._low} to {self._high}")
+        return self._kind(number)
+
+
+_INT64 = _Whole(ctypes.c_int64, -(1 << 63))
+_COUNT = _Whole(ctypes.c_size_t, 0)
 _POINTER = ctypes.c_void_p
 _OUT = ctypes.POINTER(ctypes.c_void_p)
 _TIME = ctypes.POINTER(ctypes.c_int64)
@@ -72,22 +92,23 @@ _INFO = ctypes.POINTER(Info)
 _FUNCTIONS = {
     "onbeat_open": [_OUT],
     "onbeat_start": [_POINTER],
-    "onbeat_talker_open": [_POINTER, ctypes.c_char_p, ctypes.c_size_t, _OUT],
-    "onbeat_listener_open": [_POINTER, ctypes.c_char_p, ctypes.c_size_t, _OUT],
+    "onbeat_talker_open": [_POINTER, ctypes.c_char_p, _COUNT, _OUT],
+    "onbeat_listener_open": [_POINTER, ctypes.c_char_p, _COUNT, _OUT],
     "onbeat_write": [_POINTER, _POINTER, _TIME],
     "onbeat_try_write": [_POINTER, _POINTER, _TIME],
     "onbeat_read": [_POINTER, _POINTER, _INFO],
     "onbeat_try_read": [_POINTER, _POINTER, _INFO],
     "onbeat_read_latest": [_POINTER, _POINTER, _INFO],
     "onbeat_read_wait": [_POINTER, _POINTER, _INFO],
-    "onbeat_read_timeout": [_POINTER, _POINTER, ctypes.c_int64, _INFO],
-    "onbeat_listener_deadline": [_POINTER, ctypes.c_int64],
-    "onbeat_listener_liveness": [_POINTER, ctypes.c_size_t, ctypes.POINTER(Known)],
+    "onbeat_read_timeout": [_POINTER, _POINTER, _INT64, _INFO],
+    "onbeat_listener_deadline": [_POINTER, _INT64],
+    "onbeat_listener_liveness": [_POINTER, _COUNT, ctypes.POINTER(Known)],
     "onbeat_listener_descriptor": [_POINTER, ctypes.POINTER(ctypes.c_int)],
-    "onbeat_select": [_POINTER, _OUT, ctypes.c_size_t, ctypes.c_int64, _SIZE],
+    "onbeat_select": [_POINTER, _OUT, _COUNT, _INT64, _SIZE],
     "onbeat_now": [_POINTER, _TIME],
-    "onbeat_machine_time": [_POINTER, ctypes.c_int64, ctypes.POINTER(ctypes.c_int32), _TIME],
-    "onbeat_sleep_until": [_POINTER, ctypes.c_int64, _TIME],
+    "onbeat_machine_time": [_POINTER, _INT64, ctypes.POINTER(ctypes.c_int32), _TIME],
+    "onbeat_sleep_until": [_POINTER, _INT64, _TIME],
+    "onbeat_stop": [_POINTER],
 }
 
 

@@ -163,14 +163,28 @@ class EventLoop(asyncio.SelectorEventLoop):
             raise RuntimeError(f"channel {listener.channel}: another task waits at this listener")
         descriptor = None if self._joined.machine_time(0) is None else listener.fileno()
         future = self._waits.waiting[listener] = self.create_future()
+
+        def end() -> None:
+            # Before the descriptor is another end's.
+            listener._closing = None
+            self._waits.waiting.pop(listener, None)
+            if descriptor is not None and not self.is_closed():
+                self.remove_reader(descriptor)
+
+        def closed() -> None:
+            end()
+            if not future.done():
+                why = f"the listener of channel {listener.channel} is closed"
+                future.set_exception(ValueError(why))
+
+        listener._closing = closed
         if descriptor is not None:
             self.add_reader(descriptor, wake, future)
         try:
             await future
         finally:
-            self._waits.waiting.pop(listener, None)
-            if descriptor is not None and not self.is_closed():
-                self.remove_reader(descriptor)
+            if listener._closing is closed:
+                end()
 
     def run_in_executor(
         self,

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from onbeat import _library
 
@@ -40,6 +41,9 @@ _DEADLINE_MISSED = 2
 _OUT_OF_SYNC = 4
 _RESTARTED = 8
 _NEVER = -(2**63)
+_Found = TypeVar("_Found")
+_SLICE_NS = 100_000_000
+"""In real time a wait returns to Python so often, which then looks for signals."""
 
 
 class ChannelError(Exception):
@@ -121,6 +125,10 @@ class Run:
         self._library = _library.load(library)
         self._context = ctypes.c_void_p()
         self._ends: list[Talker | Listener] = []
+        # How many calls of other threads use the context: what is in use is not freed.
+        self._inside = 0
+        self._lock = threading.Lock()
+        self._real = False
         self._call("onbeat_open", ctypes.byref(self._context))
 
     def __enter__(self) -> Run:
@@ -146,6 +154,25 @@ class Run:
             raise LinkDown
         return status
 
+    def _enter(self, name: str, *arguments: object) -> int:
+        """Call with the context, which stays until the call returns."""
+        with self._lock:
+            self._inside += 1
+        try:
+            return self._call(name, self._context, *arguments)
+        finally:
+            with self._lock:
+                self._inside -= 1
+
+    def _is_real(self) -> bool:
+        """Whether time passes by itself, as far as that is known yet."""
+        if not self._real:
+            try:
+                self._real = self.machine_time(0) is not None
+            except ChannelError:
+                return False
+        return self._real
+
     def talker(self, channel: str, size: int) -> Talker:
         """Open the talker endpoint of a channel for messages of ``size`` octets."""
         return Talker(self, channel, size)
@@ -156,18 +183,24 @@ class Run:
 
     def start(self) -> None:
         """End set-up: wait until all programs of the run have."""
-        self._call("onbeat_start", self._context)
+        self._enter("onbeat_start")
+
+    def stop(self) -> None:
+        """End all waits with :class:`Stopped` soon: on an interface. A run ends by itself."""
+        self._enter("onbeat_stop")
 
     def now_ns(self) -> int:
         """Read this host's copy of the network clock."""
         now = ctypes.c_int64()
-        self._call("onbeat_now", self._context, ctypes.byref(now))
+        self._enter("onbeat_now", ctypes.byref(now))
         return now.value
 
     def sleep_until(self, until_ns: int) -> int:
         """Sleep until the clock reads ``until_ns``; return what it reads then."""
         woke = ctypes.c_int64()
-        self._call("onbeat_sleep_until", self._context, until_ns, ctypes.byref(woke))
+        while self._is_real() and (soon := self.now_ns() + _SLICE_NS) < until_ns:
+            self._enter("onbeat_sleep_until", soon, ctypes.byref(woke))
+        self._enter("onbeat_sleep_until", until_ns, ctypes.byref(woke))
         return woke.value
 
     def select(self, listeners: Sequence[Listener], timeout_ns: int = -1) -> Listener | None:
@@ -176,13 +209,36 @@ class Run:
         None if none had within ``timeout_ns``; a negative one is no limit. What is there may turn
         out not to be for programs: read it with :meth:`Listener.try_read`.
         """
-        handles = (ctypes.c_void_p * len(listeners))(*(end._handle.value for end in listeners))
-        index = ctypes.c_size_t()
-        count = len(listeners)
-        status = self._call(
-            "onbeat_select", self._context, handles, count, timeout_ns, ctypes.byref(index)
-        )
-        return None if status == _TIMED_OUT else listeners[index.value]
+        if others := [end for end in listeners if not isinstance(end, Listener)]:
+            raise TypeError(f"{others[0]!r} is no listener")
+        count, index = len(listeners), ctypes.c_size_t()
+        out = ctypes.byref(index)
+
+        def once(timeout_ns: int | None) -> Listener | None:
+            wait = -1 if timeout_ns is None else timeout_ns
+            # In one order, so that two threads never wait for each other's.
+            with ExitStack() as held:
+                for end in sorted(set(listeners), key=id):
+                    held.enter_context(end._busy)
+                    end._open()
+                handles = (ctypes.c_void_p * count)(*(end._handle.value for end in listeners))
+                status = self._enter("onbeat_select", handles, count, wait, out)
+                return None if status == _TIMED_OUT else listeners[index.value]
+
+        return self._patiently(once, None if timeout_ns < 0 else timeout_ns)
+
+    def _patiently(
+        self, once: Callable[[int | None], _Found | None], timeout_ns: int | None
+    ) -> _Found | None:
+        """Wait for at most so long, by waits that are short where time passes by itself."""
+        if not self._is_real():
+            return once(timeout_ns)
+        until = None if timeout_ns is None else self.now_ns() + timeout_ns
+        while True:
+            left = _SLICE_NS if until is None else until - self.now_ns()
+            found = once(max(min(left, _SLICE_NS), 0))
+            if found is not None or (until is not None and left <= _SLICE_NS):
+                return found
 
     def machine_time(self, at_ns: int) -> tuple[int, int] | None:
         """Say which clock of the machine reads what when the network clock reads ``at_ns``.
@@ -193,7 +249,7 @@ class Run:
         clock, machine = ctypes.c_int32(), ctypes.c_int64()
         try:
             out = (ctypes.byref(clock), ctypes.byref(machine))
-            self._call("onbeat_machine_time", self._context, at_ns, *out)
+            self._enter("onbeat_machine_time", at_ns, *out)
         except ChannelError as error:
             if error.status == _REFUSED:
                 return None
@@ -204,11 +260,13 @@ class Run:
         """Close all ends and leave the run; a second time does nothing.
 
         While another thread waits at an end, that end and the run stay open until the process ends.
+        So does the run while another thread sleeps in it.
         """
         self._ends = [end for end in self._ends if not end.close()]
-        if self._context and not self._ends:
-            self._library.onbeat_close(self._context)
-            self._context = ctypes.c_void_p()
+        with self._lock:
+            if self._context and not self._ends and not self._inside:
+                self._library.onbeat_close(self._context)
+                self._context = ctypes.c_void_p()
 
 
 class _End:
@@ -221,12 +279,16 @@ class _End:
         self._handle = ctypes.c_void_p()
         # Held by a call: what is in use is not freed.
         self._busy = threading.Lock()
+        # What an event loop does when it is closed.
+        self._closing: Callable[[], None] | None = None
         # What calls fill, made once.
         self._view = _library.View()
         self.channel = channel
         """The channel's name."""
         self.size = size
         """Octets of a message."""
+        if "\0" in channel:
+            raise ValueError(f"{channel!r}: a name has no character 0")
         name = f"onbeat_{self._kind}_open"
         run._call(name, run._context, channel.encode(), size, ctypes.byref(self._handle))
         run._ends.append(self)  # type: ignore[arg-type]
@@ -259,6 +321,8 @@ class _End:
             return False
         try:
             if self._handle:
+                if self._closing:
+                    self._closing()
                 getattr(self._run._library, f"onbeat_{self._kind}_close")(self._handle)
                 self._handle = ctypes.c_void_p()
             return True
@@ -326,6 +390,18 @@ class Listener(_End):
             known = self._receive(name, self._buffer, *arguments)
             return known and Message(**known, payload=bytes(self._buffer))
 
+    def _within(
+        self, timeout_ns: int | None, read: Callable[..., _Found | None], *into: object
+    ) -> _Found | None:
+        """Read, in this way, with a limit."""
+
+        def once(timeout_ns: int | None) -> _Found | None:
+            if timeout_ns is None:
+                return read("onbeat_read", *into)
+            return read("onbeat_read_timeout", *into, timeout_ns)
+
+        return self._run._patiently(once, timeout_ns)
+
     def _read_into(self, name: str, buffer: object, *arguments: object) -> Metadata | None:
         with self._busy:
             known = self._receive(name, buffer, *arguments)
@@ -333,9 +409,7 @@ class Listener(_End):
 
     def read(self, timeout_ns: int | None = None) -> Message | None:
         """Wait for a message; ``None`` when none came within ``timeout_ns``."""
-        if timeout_ns is None:
-            return self._read("onbeat_read")
-        return self._read("onbeat_read_timeout", timeout_ns)
+        return self._within(timeout_ns, self._read)
 
     def try_read(self) -> Message | None:
         """Take a message if there is one; never waits."""
@@ -355,9 +429,7 @@ class Listener(_End):
         The buffer has exactly ``size`` octets. It may be used again and again; a view of it as a
         structured type shows the fields of the message.
         """
-        if timeout_ns is None:
-            return self._read_into("onbeat_read", buffer)
-        return self._read_into("onbeat_read_timeout", buffer, timeout_ns)
+        return self._within(timeout_ns, self._read_into, buffer)
 
     def try_read_into(self, buffer: Any) -> Metadata | None:  # noqa: ANN401 - any buffer
         """Take a message into a buffer if there is one; never waits."""

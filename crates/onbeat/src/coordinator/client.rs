@@ -380,6 +380,7 @@ impl RunContext {
     /// Ends set-up: waits until every program of the system has come this far, and returns at the
     /// common start, the epoch of network time.
     pub fn start(&self) -> Result<(), SetupError> {
+        self.shared.base.check_owner()?;
         if self.shared.start.get().is_some() {
             return Ok(());
         }
@@ -476,6 +477,7 @@ impl RunContext {
 
     /// Announces a thread that is about to be created.
     pub fn announce(&self) -> Result<AnnouncedThread, ChannelError> {
+        self.shared.base.check_owner()?;
         self.shared.start()?;
         with_control(|control| {
             let asked = control.ask_for_ticket(&Request::Announce);
@@ -787,6 +789,7 @@ impl ChannelIo for CoordinatorIo {
         if self.own.is_some() {
             return self.receive_own(into, patience);
         }
+        self.shared.start()?;
         with_control(|control| {
             let body = control.receive(self.end, patience)?;
             let (arrived, ready, length) = match body {
