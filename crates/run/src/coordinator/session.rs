@@ -220,8 +220,11 @@ impl<'a> Session<'a> {
         let tail = match system.channels.is_empty() {
             true => Span::ZERO,
             false => {
-                let queued = drain(system, plan, max_drain(options.settings.time));
-                slowest * 2 + Span::from_ms(10) + queued
+                let most = max_drain(options.settings.time);
+                // Bursts, shapers and gates keep messages for longer than queues take to empty.
+                let promised = plan.channels.iter().filter_map(ChannelPlan::bound).max();
+                let promised = promised.unwrap_or_default().min(most);
+                (slowest * 2).max(promised) + Span::from_ms(10) + drain(system, plan, most)
             }
         };
         let stop = write_until + tail;
