@@ -21,7 +21,7 @@ static struct argp_option options[] __attribute__((unused)) = {
 	{"break", 'b', "USEC", 0, "Freeze the kernel trace above this latency", 0},
 	{"txprio_cbs", 'p', "PRIO", 0, "Socket priority of classes A and B", 0},
 	{"txprio_tas", 'P', "PRIO", 0, "Socket priority of scheduled channels", 0},
-	{"keep_cstate", 'D', NULL, 0, "Leave idle states alone (always so)", 0},
+	{"keep_cstate", 'D', NULL, 0, "Leave the processors' idle states alone", 0},
 	{"terminal", 'T', "DEVICE", 0, "Not provided", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
 };

@@ -37,10 +37,15 @@ void nc_verbose(void);
 void nc_set_logfile(const char *logfile);
 void nc_tx_sock_prio(int prio, enum stream_class sc);
 
+/*
+ * Leaves the processors' idle states alone, of all handlers; without effect once a channel is open.
+ * Otherwise the program holds /dev/cpu_dma_latency at 0 while it has a channel open, if it may.
+ */
+void nc_keep_cstate(void);
+
 /* For programs of earlier versions. Wake-ups are in LOG_d whenever there is a log. */
 void nc_log_delay(void);
-/* This library leaves the processor's idle states alone, and no terminal is written to. */
-void nc_keep_cstate(void);
+/* No terminal is written to. */
 void nc_use_termtag(const char *devpath);
 
 /*

@@ -64,7 +64,9 @@ onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channe
 		.name = nh->ifname,
 		.transport = ONBEAT_PACKET,
 		.flags = (nh->logger ? ONBEAT_TIMESTAMPS : 0) | (nh->ftrace ? ONBEAT_TRACE : 0) |
-			 (nh->use_srp ? ONBEAT_RESERVE : 0),
+			 (nh->use_srp ? ONBEAT_RESERVE : 0) |
+			 /* The clock's context, without channels, stays open. */
+			 (nc_keeps_cstate() || count == 0 ? ONBEAT_NO_CPU_LATENCY : 0),
 		.break_ns = nh->ftrace_break_us > 0 ? nh->ftrace_break_us * NS_IN_US : 0,
 	};
 	for (int i = 0; i < 3; i++)

@@ -126,6 +126,8 @@ bool nc_await_zero(const unsigned *value);
 /* chan_create_standalone() for a manifest that is called `array` in C. */
 struct channel *nc_standalone(const char *array, const char *name, bool tx,
 			      struct channel_attrs *rows, int count);
+/* Whether the program wants the processors' idle states left alone. */
+bool nc_keeps_cstate(void);
 /* The program ends: its log is completed. */
 void nc_standalone_end(void);
 

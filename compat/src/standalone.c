@@ -12,7 +12,7 @@ static struct nethandler *handler;
 static char nic[256] = "eth0";
 static char *logfile;
 static int hmap_size = DEFAULT_HMAP_SIZE;
-static bool use_srp, use_ftrace, verbose;
+static bool use_srp, use_ftrace, verbose, keep_cstate;
 static int break_us = -1;
 static int tx_prio[3];
 
@@ -60,8 +60,15 @@ void nc_log_delay(void)
 {
 }
 
+/* Of all handlers, also of those that the program makes itself. */
 void nc_keep_cstate(void)
 {
+	__atomic_store_n(&keep_cstate, true, __ATOMIC_RELAXED);
+}
+
+bool nc_keeps_cstate(void)
+{
+	return __atomic_load_n(&keep_cstate, __ATOMIC_RELAXED);
 }
 
 void nc_use_termtag(const char *devpath)

@@ -2,6 +2,7 @@
 #include <logger.h>
 #include <netchan_standalone.h>
 #include <timedc_avtp.h>
+#include <unistd.h>
 
 #include "manifest.h"
 
@@ -297,6 +298,56 @@ static void log_lines(void)
 	log_close(NULL);
 }
 
+/* --- the machine ------------------------------------------------------------------------------ */
+
+#define LATENCY "/dev/cpu_dma_latency"
+
+/* How many descriptors of this program are of the device. */
+static int holds(void)
+{
+	int held = 0;
+	for (int fd = 0; fd < 256; fd++) {
+		char name[32], to[64];
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		ssize_t octets = readlink(name, to, sizeof(to));
+		held += octets == (ssize_t)strlen(LATENCY) && memcmp(to, LATENCY, octets) == 0;
+	}
+	return held;
+}
+
+/* The program's locked memory, in KiB. */
+static long locked(void)
+{
+	char line[256];
+	long kib = -1;
+	FILE *status = fopen("/proc/self/status", "r");
+	while (status && fgets(line, sizeof(line), status))
+		sscanf(line, "VmLck: %ld kB", &kib);
+	if (status)
+		fclose(status);
+	return kib;
+}
+
+static void idle_states(void)
+{
+	int may = access(LATENCY, W_OK) == 0;
+	printf("%s\n", may ? "held" : "not there");
+	CHECK(locked() == 0);
+	struct nethandler *nh = handler();
+	CHECK(locked() > 0 && holds() == 0);
+	struct channel *tx = chan_create_tx(nh, &nc_channels[IDX_42]);
+	CHECK(tx && holds() == may);
+	CHECK(chan_create_rx(nh, &nc_channels[IDX_17]) && holds() == may);
+	chan_destroy(&tx);
+	CHECK(holds() == may);
+	nh_destroy(&nh);
+	CHECK(holds() == 0);
+	nc_keep_cstate();
+	nh = handler();
+	CHECK(chan_create_tx(nh, &nc_channels[IDX_42]) && holds() == 0);
+	nh_destroy(&nh);
+}
+
 int main(int argc, char *argv[])
 {
 	static const struct {
@@ -307,6 +358,7 @@ int main(int argc, char *argv[])
 		{"admission", admission}, {"stopping", stopping}, {"feeding", feeding},
 		{"loopback", loopback}, {"data_units", data_units},
 		{"time_helpers", time_helpers}, {"log_lines", log_lines},
+		{"idle_states", idle_states},
 	};
 	for (int i = 0; argc == 2 && i < ARRAY_SIZE(tests); i++) {
 		if (strcmp(argv[1], tests[i].name) == 0) {

@@ -127,6 +127,17 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_RESERVE 64
 
 /**
+ * Does not lock the program's memory. Otherwise `onbeat_precautions` says how much is locked.
+ */
+#define ONBEAT_NO_MEMORY_LOCK 128
+
+/**
+ * Leaves the processors' idle states as they are. Otherwise the program holds
+ * `/dev/cpu_dma_latency` at 0 while it has an interface open, if it may.
+ */
+#define ONBEAT_NO_CPU_LATENCY 256
+
+/**
  * Frames carry a counter and a CRC of 32 bits behind the message.
  */
 #define ONBEAT_CRC 256
@@ -160,6 +171,22 @@ typedef struct onbeat_context onbeat;
  * Only in `changed`: messages of a second talker were rejected; `onbeat stat` names it.
  */
 #define ONBEAT_SECOND_TALKER 16
+
+/**
+ * The memory that the program had when it opened its interface, or in a run at the start, is
+ * locked.
+ */
+#define ONBEAT_MEMORY_LOCKED 1
+
+/**
+ * Memory that the program gets from now on is locked as well.
+ */
+#define ONBEAT_LATER_MEMORY_LOCKED 2
+
+/**
+ * The program holds `/dev/cpu_dma_latency` at 0, so that no processor is in a deep idle state.
+ */
+#define ONBEAT_CPU_LATENCY_HELD 4
 
 /**
  * Result of a call. Zero or more means success. Below zero the call did nothing, and
@@ -1026,6 +1053,13 @@ enum onbeat_status onbeat_listener_deadline(struct onbeat_listener *listener, in
 enum onbeat_status onbeat_listener_liveness(struct onbeat_listener *listener,
                                             size_t size,
                                             struct onbeat_liveness *out);
+
+/**
+ * What the library has done for this process, and was allowed to: `ONBEAT_MEMORY_LOCKED` and the
+ * others, or-ed; later versions may set more. What it was not allowed to is no failure. Never
+ * blocks for long, allocates nothing.
+ */
+enum onbeat_status onbeat_precautions(struct onbeat_context *context, uint32_t *taken);
 
 /**
  * How the stream of a talker endpoint stands. `size` is `sizeof(struct onbeat_reservation)` by the

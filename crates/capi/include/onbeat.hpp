@@ -398,6 +398,14 @@ public:
     /** Reads the keys of authenticated channels again: onbeat_reload_keys. Throws. */
     void reload_keys() { detail::must(onbeat_reload_keys(native())); }
 
+    /** What the library has done against delays of this process, ONBEAT_MEMORY_LOCKED and the
+     * others, or-ed: onbeat_precautions. Throws. */
+    std::uint32_t precautions() {
+        std::uint32_t taken = 0;
+        detail::must(onbeat_precautions(native(), &taken));
+        return taken;
+    }
+
     /** Makes all waiting calls on an interface return Status::stopped; for signal handlers too:
      * onbeat_stop. */
     void stop() noexcept { static_cast<void>(onbeat_stop(native())); }

@@ -116,6 +116,11 @@ pub const ONBEAT_LAUNCH_TIME: u32 = 32;
 /// the interface (`onbeat srp serve`), or mrpd; a talker's writes wait while nothing is reserved;
 /// VLAN and priority are those of the network. Transports packet and xdp, tagged frames.
 pub const ONBEAT_RESERVE: u32 = 64;
+/// Does not lock the program's memory. Otherwise `onbeat_precautions` says how much is locked.
+pub const ONBEAT_NO_MEMORY_LOCK: u32 = 128;
+/// Leaves the processors' idle states as they are. Otherwise the program holds
+/// `/dev/cpu_dma_latency` at 0 while it has an interface open, if it may.
+pub const ONBEAT_NO_CPU_LATENCY: u32 = 256;
 /// All of them; a later version may give the others a meaning.
 const FLAGS: u32 = ONBEAT_UNTAGGED
     | ONBEAT_BUSY_POLL
@@ -123,7 +128,9 @@ const FLAGS: u32 = ONBEAT_UNTAGGED
     | ONBEAT_TRACE
     | ONBEAT_FOLLOW_SCHEDULE
     | ONBEAT_LAUNCH_TIME
-    | ONBEAT_RESERVE;
+    | ONBEAT_RESERVE
+    | ONBEAT_NO_MEMORY_LOCK
+    | ONBEAT_NO_CPU_LATENCY;
 
 /// Frames carry a counter and a CRC of 32 bits behind the message.
 pub const ONBEAT_CRC: u32 = 256;
@@ -182,6 +189,10 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     }
     if has(ONBEAT_RESERVE) {
         settings.reservation = ReservationMode::Srp;
+    }
+    settings.precautions.lock_memory = !has(ONBEAT_NO_MEMORY_LOCK);
+    if has(ONBEAT_NO_CPU_LATENCY) {
+        settings.precautions.cpu_latency = None;
     }
     settings.trace = has(ONBEAT_TRACE);
     settings.break_at = (interface.break_ns > 0).then(|| Span::from_ns(interface.break_ns));

@@ -9,6 +9,7 @@ mod channel;
 mod context;
 mod interface;
 mod liveness;
+mod precautions;
 mod reservation;
 mod selector;
 mod sized;

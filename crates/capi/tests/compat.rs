@@ -451,6 +451,14 @@ fn first_generation_data_units_become_ends_when_they_are_added() {
 }
 
 #[test]
+fn memory_is_locked_and_idle_states_are_held_off_while_a_channel_is_open_unless_kept() {
+    let Some((_, output)) = local("idle_states") else { return };
+    if text(&output.stdout).starts_with("not there") {
+        not_run(Need::Machine, "there is no /dev/cpu_dma_latency that may be written");
+    }
+}
+
+#[test]
 fn timespecs_and_timers_are_right() {
     local("time_helpers");
 }

@@ -27,7 +27,7 @@ const FAMILIES: [(&str, &str); 16] = [
     (
         "use channels on an interface, without a run",
         "onbeat_open_interface onbeat_open_interface_sized onbeat_declare onbeat_declare_sized \
-         onbeat_stop onbeat_name_talker onbeat_reload_keys",
+         onbeat_stop onbeat_name_talker onbeat_reload_keys onbeat_precautions",
     ),
     (
         "open, limit and close channel endpoints",

@@ -523,3 +523,19 @@ fn what_came_before_a_listener_was_opened_is_not_lost() {
         }
     }
 }
+
+/// What keeps a program's waits short is the run's in a run: memory is locked from the start on,
+/// in real time only, and idle states are left to the machine.
+#[test]
+fn in_a_run_memory_is_locked_in_real_time_only_and_idle_states_are_left_alone() {
+    for how in engines() {
+        let real = if how == ENGINES[0] { "0" } else { "1" };
+        let program = "[[program]]\nname = \"right\"\nhost = \"b\"\ncommand = [\"build/right\", ";
+        let text = two_hosts(&format!("{program}\"{real}\"]\n"));
+        let system = TestSystem::new(&text);
+        system.program("precautions.c", "right");
+        let output = run(how, system.path(), 0);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("does not hold"), "{how:?}: {said}");
+    }
+}

@@ -14,7 +14,7 @@ use crate::coordinator::protocol::{self, ENVIRONMENT, OLD_ENVIRONMENT, Work};
 use crate::interface::closer;
 use crate::interface::context::INTERFACE;
 use crate::interface::srp::StreamStatus;
-use crate::interface::{self, InterfaceContext, InterfaceIo};
+use crate::interface::{self, InterfaceContext, InterfaceIo, Precautions};
 use crate::recorder::Recorder;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
@@ -60,11 +60,17 @@ pub enum EndpointIo {
 impl Context {
     /// Joins the coordinator that the environment names, or opens the interface that it names.
     pub fn join() -> Result<Self, SetupError> {
+        Self::join_with(Precautions::default())
+    }
+
+    /// The same with other precautions, where it opens an interface: a run takes its own.
+    pub fn join_with(precautions: Precautions) -> Result<Self, SetupError> {
         let coordinator = [ENVIRONMENT, OLD_ENVIRONMENT].map(crate::environment::var_os);
         if coordinator.iter().all(Option::is_none)
             && let Some(interface) = crate::environment::var_os(INTERFACE)
         {
-            return InterfaceContext::from_environment(&interface).map(Self::Interface);
+            let context = InterfaceContext::from_environment(&interface, precautions);
+            return context.map(Self::Interface);
         }
         client::RunContext::join().map(Self::Run)
     }
@@ -90,6 +96,7 @@ impl Context {
         match self {
             Self::Run(context) => context.start(),
             Self::Interface(context) => {
+                context.lock_memory();
                 context.base().sleep_until(SyncedTime::ZERO)?;
                 Ok(())
             }

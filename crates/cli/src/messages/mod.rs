@@ -19,7 +19,7 @@ pub(crate) use replay::{REPLAY, ReplayArguments, replay};
 use crate::arguments::Transport;
 use anyhow::bail;
 use clap::Args;
-use onbeat::interface::InterfaceContext;
+use onbeat::interface::{InterfaceContext, Precautions};
 use onbeat::{ChannelError, Context, SetupError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -49,9 +49,14 @@ impl PlaceArguments {
         let context = match (&self.interface, &self.table) {
             (Some(interface), Some(table)) => {
                 let transport = self.transport.map(Into::into).unwrap_or_default();
-                Context::Interface(InterfaceContext::with_table(interface, table, transport)?)
+                Context::Interface(InterfaceContext::with_table(
+                    interface,
+                    table,
+                    transport,
+                    Precautions::NONE,
+                )?)
             }
-            _ => match Context::join() {
+            _ => match Context::join_with(Precautions::NONE) {
                 Err(SetupError::NotInRun) => bail!(
                     "no run has started this program, and no interface is named: make it a \
                      [[program]] of a description, or use --interface and --table"

@@ -17,6 +17,7 @@ use crate::coordinator::protocol::{
 use crate::coordinator::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
 use crate::interface::context::{attach, follow_schedule};
+use crate::interface::precautions::lock_memory;
 use crate::interface::{
     self, ClockKind, Interface, InterfaceIo, InterfaceSettings, Limits, NetworkClock,
     StationSocket, Timebase, Transport,
@@ -38,7 +39,6 @@ use onbeat_runtime::listener;
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::FileType;
-use rustix::mm::MlockAllFlags;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -393,11 +393,9 @@ impl RunContext {
                 _ => Err(SetupError::ProtocolViolation),
             }
         })?;
-        if start.base != Base::Virtual
-            && let Err(error) = rustix::mm::mlockall(MlockAllFlags::CURRENT)
-        {
-            // The run continues: only its worst case gets worse.
-            eprintln!("onbeat: memory is not locked ({error}): page faults may delay this program");
+        if start.base != Base::Virtual {
+            // Without it the run continues: only its worst case gets worse.
+            lock_memory(false);
         }
         let clock = match start.base {
             Base::Virtual => None,

@@ -6,6 +6,7 @@ use crate::context::{ANY_SIZE, EndpointIo, Listener, Talker};
 use crate::coordinator::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::interface::channel_io::Claim;
+use crate::interface::precautions::{LatencyHeld, Precautions, lock_memory};
 use crate::interface::presence::{Followed, LinkMonitor};
 use crate::interface::srp::{self, Request, Reservation};
 use crate::interface::table::{
@@ -94,6 +95,8 @@ pub struct InterfaceSettings {
     pub by_station: bool,
     /// A file of keys; else the environment says where keys are ([`crate::keys`]).
     pub key_file: Option<PathBuf>,
+    /// What is done against delays of the program itself.
+    pub precautions: Precautions,
 }
 
 impl Default for InterfaceSettings {
@@ -114,6 +117,7 @@ impl Default for InterfaceSettings {
             reservation: ReservationMode::Plan,
             by_station: false,
             key_file: None,
+            precautions: Precautions::default(),
         }
     }
 }
@@ -132,6 +136,8 @@ pub struct InterfaceContext {
     declared: Arc<Mutex<Vec<Declared>>>,
     /// Whether it was said who keeps launch times.
     told_launches: Arc<Once>,
+    /// Held as long as a clone of the context lives.
+    _latency: Option<Arc<LatencyHeld>>,
 }
 
 #[derive(Clone, Debug)]
@@ -145,7 +151,8 @@ struct Declared {
 
 impl InterfaceContext {
     /// Opens the interface, starts the clock; says on standard error what is wrong with it.
-    pub fn open(settings: InterfaceSettings) -> Result<Self, SetupError> {
+    pub fn open(mut settings: InterfaceSettings) -> Result<Self, SetupError> {
+        settings.precautions = settings.precautions.permitted()?;
         if settings.epoch.unsigned_abs() > MAX_EPOCH {
             return Err(SetupError::Refused(format!("the epoch is beyond ±{MAX_EPOCH} ns")));
         }
@@ -171,12 +178,15 @@ impl InterfaceContext {
         let InterfaceSettings { log, trace, break_at, .. } = &settings;
         let watch = Watch { log: log.clone(), trace: *trace, break_at: *break_at };
         let instruments = Instruments::new(&watch, &base, settings.epoch)?;
+        let board = Arc::new(Board::new().map_err(no_memory)?);
         Ok(Self {
             base,
+            // Last: it is for what is there.
+            _latency: settings.precautions.take(),
             settings: Arc::new(settings),
             interface,
             monitor,
-            board: Arc::new(Board::new().map_err(no_memory)?),
+            board,
             instruments,
             keys,
             declared: Arc::default(),
@@ -184,9 +194,19 @@ impl InterfaceContext {
         })
     }
 
+    /// Ends set-up: what was opened since is there without a page fault, too.
+    pub(crate) fn lock_memory(&self) {
+        if self.settings.precautions.lock_memory {
+            lock_memory(true);
+        }
+    }
+
     /// Opens the interface that the environment names, with the channels of the table that it
     /// names ([`InterfaceContext::with_table`]).
-    pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
+    pub(crate) fn from_environment(
+        interface: &OsStr,
+        precautions: Precautions,
+    ) -> Result<Self, SetupError> {
         let refuse = |why: String| SetupError::Refused(why);
         let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
         let transport = match crate::environment::var(TRANSPORT) {
@@ -199,7 +219,7 @@ impl InterfaceContext {
         })?;
         let table =
             read_table(Path::new(&file)).map_err(|why| refuse(format!("{SYSTEM}: {why}")))?;
-        Self::of_host(name, table, transport)
+        Self::of_host(name, table, transport, precautions)
     }
 
     /// Opens an interface with the channels of a host's table. Its epoch is the next full second
@@ -208,14 +228,17 @@ impl InterfaceContext {
         name: &str,
         table: &Path,
         transport: TransportKind,
+        precautions: Precautions,
     ) -> Result<Self, SetupError> {
-        Self::of_host(name, read_table(table).map_err(SetupError::Refused)?, transport)
+        let table = read_table(table).map_err(SetupError::Refused)?;
+        Self::of_host(name, table, transport, precautions)
     }
 
     fn of_host(
         name: &str,
         table: ChannelTable,
         transport: TransportKind,
+        precautions: Precautions,
     ) -> Result<Self, SetupError> {
         let refuse = |why: String| SetupError::Refused(why);
         let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
@@ -224,6 +247,7 @@ impl InterfaceContext {
             name: name.to_owned(),
             transport,
             epoch,
+            precautions,
             ..InterfaceSettings::default()
         };
         if let Ok(text) = crate::environment::var(CLOCK_WITHIN) {
