@@ -385,7 +385,7 @@ typedef struct onbeat_counters {
      */
     uint64_t sent;
     /**
-     * Messages read, each once.
+     * Messages received, each once: read, skipped by `onbeat_read_latest`, or expired.
      */
     uint64_t received;
     /**
@@ -444,6 +444,11 @@ typedef struct onbeat_counters {
      * Authentic messages of before this end was opened, or of an earlier start of the talker.
      */
     uint64_t rejected_stale;
+    /**
+     * Of the received messages, those that were older than the endpoint's lifespan and not handed
+     * over.
+     */
+    uint64_t expired;
 } onbeat_counters;
 
 /**
@@ -1044,6 +1049,14 @@ enum onbeat_status onbeat_stop(struct onbeat_context *context);
  * the `deadline_us` of its channel. Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_listener_deadline(struct onbeat_listener *listener, int64_t deadline_ns);
+
+/**
+ * Sets the age above which messages are not handed over at an endpoint, by this host's clock when
+ * a call comes for them: they are counted as received and `expired`, and the call looks further.
+ * 0: any age; else not less than the channel's fixed delay, until when a message is in time. In a
+ * run an endpoint begins with the `lifespan_us` of its channel. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_listener_lifespan(struct onbeat_listener *listener, int64_t lifespan_ns);
 
 /**
  * What an endpoint knows of its talker; `out` may be NULL. A message counts once it is read.

@@ -555,6 +555,12 @@ public:
         detail::must(onbeat_listener_deadline(native(), deadline.count()));
     }
 
+    /** Sets the age above which messages are not handed over, 0 for any:
+     * onbeat_listener_lifespan. Throws. */
+    void lifespan(Duration lifespan) {
+        detail::must(onbeat_listener_lifespan(native(), lifespan.count()));
+    }
+
     /** What is known of the talker, and what has changed since the last call:
      * onbeat_listener_liveness. */
     Liveness liveness() const {

@@ -134,7 +134,7 @@ pub const ONBEAT_REPEATED: u32 = 64;
 pub struct onbeat_counters {
     /// Messages written.
     pub sent: u64,
-    /// Messages read, each once.
+    /// Messages received, each once: read, skipped by `onbeat_read_latest`, or expired.
     pub received: u64,
     /// Messages missing by sequence number.
     pub lost: u64,
@@ -164,11 +164,15 @@ pub struct onbeat_counters {
     pub rejected_replayed: u64,
     /// Authentic messages of before this end was opened, or of an earlier start of the talker.
     pub rejected_stale: u64,
+    /// Of the received messages, those that were older than the endpoint's lifespan and not handed
+    /// over.
+    pub expired: u64,
 }
 
 impl From<Counters> for onbeat_counters {
     fn from(counted: Counters) -> Self {
         let Counters { sent, received, lost, late, duplicate, rate_exceeded, .. } = counted;
+        let Counters { expired, .. } = counted;
         let rejected = |reason: Reason| counted.rejected[reason as usize];
         Self {
             sent,
@@ -187,6 +191,7 @@ impl From<Counters> for onbeat_counters {
             rejected_unknown_key: rejected(Reason::UnknownKey),
             rejected_replayed: rejected(Reason::Replayed),
             rejected_stale: rejected(Reason::Stale),
+            expired,
         }
     }
 }

@@ -79,6 +79,33 @@ pub unsafe extern "C" fn onbeat_listener_deadline(
     })
 }
 
+/// Sets the age above which messages are not handed over at an endpoint, by this host's clock when
+/// a call comes for them: they are counted as received and `expired`, and the call looks further.
+/// 0: any age; else not less than the channel's fixed delay, until when a message is in time. In a
+/// run an endpoint begins with the `lifespan_us` of its channel. Never blocks, allocates nothing.
+///
+/// # Safety
+/// `listener` is NULL or comes from `onbeat_listener_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_listener_lifespan(
+    listener: *mut onbeat_listener,
+    lifespan_ns: i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let listener = unsafe { value(listener, "listener") }?;
+        listener.end.io().inner().check_owner()?;
+        let lifespan = (lifespan_ns != 0).then(|| Span::from_ns(lifespan_ns));
+        listener.end.set_lifespan(lifespan).map_err(|least| {
+            Failure::argument(format!(
+                "`lifespan_ns` is {lifespan_ns}: give 0, or at least {}, the fixed delay",
+                least.as_ns()
+            ))
+        })?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
 /// What an endpoint knows of its talker; `out` may be NULL. A message counts once it is read.
 /// `size` is `sizeof(struct onbeat_liveness)` by the header that the program was compiled with.
 /// Never waits for a message, allocates nothing; one system call where a deadline is over.

@@ -1,6 +1,6 @@
 //! What the library has done against delays of the program itself.
 
-use crate::boundary::{entry, onbeat_status, shared, store};
+use crate::boundary::{entry, onbeat_status, shared, store, wanted};
 use crate::context::onbeat;
 use library::interface::Taken;
 
@@ -27,6 +27,7 @@ pub unsafe extern "C" fn onbeat_precautions(
     entry(|| {
         // SAFETY: the caller's promise.
         unsafe { shared(context, "context") }?;
+        wanted(taken, "taken")?;
         let now = Taken::now();
         let bits = [
             (now.memory, ONBEAT_MEMORY_LOCKED),

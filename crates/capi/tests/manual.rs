@@ -51,7 +51,7 @@ const FAMILIES: [(&str, &str); 16] = [
     ),
     (
         "what a listener endpoint knows of its talker",
-        "onbeat_listener_liveness onbeat_listener_deadline",
+        "onbeat_listener_liveness onbeat_listener_deadline onbeat_listener_lifespan",
     ),
     ("meet the program at the other endpoint of two channels", "onbeat_rendezvous"),
     (

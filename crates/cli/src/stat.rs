@@ -261,6 +261,7 @@ pub(crate) fn endpoint(end: &LiveEndpoint) -> Value {
         "latency_worst_ns": worst_latency(end).map(Span::as_ns),
         "lost": counters.lost,
         "late": counters.late,
+        "expired": counters.expired,
         "duplicate": counters.duplicate,
         "rejected": rejected_by_reason(counters),
         "other_talker": end.other_talker.map(|from| from.to_string()),

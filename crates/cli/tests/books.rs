@@ -68,6 +68,8 @@ struct Drawn {
     /// The kernel notes when frames leave.
     stamps: bool,
     step: Option<Step>,
+    /// Messages expire, some intervals after they were in time.
+    lifespan_us: Option<u64>,
 }
 
 /// A clock that steps, and back or not.
@@ -120,8 +122,9 @@ impl Drawn {
         }
         let coin = |at: u32| bits >> (20 + at) & 1 == 1;
         let second = how.contains(&"netns") && coin(0);
+        let fixed_delay_us = if seed.is_multiple_of(2) { 2_000 } else { 1 };
         Self {
-            fixed_delay_us: if seed.is_multiple_of(2) { 2_000 } else { 1 },
+            fixed_delay_us,
             // What an emulated run without losses says of its promise is other tests' business.
             lossy: !how.contains(&"netns") || coin(1),
             talker_again: coin(2),
@@ -131,6 +134,8 @@ impl Drawn {
             long: !second && how != STATIONS && coin(16),
             stamps: notes_departures(how) && !seed.is_multiple_of(2),
             step: Step::of(seed, engine, bits),
+            // In every engine some of three seeds in a row have one.
+            lifespan_us: (!(seed + 2 * engine).is_multiple_of(3)).then_some(fixed_delay_us + 4_000),
         }
     }
 }
@@ -156,7 +161,7 @@ listeners = ["b"]
 /// The system of a seed: clocks that differ, and what it draws.
 fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
     let Drawn { fixed_delay_us, lossy, talker_again, listener_again, .. } = drawn;
-    let Drawn { second, long, step, .. } = drawn;
+    let Drawn { second, long, step, lifespan_us, .. } = drawn;
     let built = if long { "books-long" } else { "books" };
     let program = |name: &str, host: &str, more: &str| {
         format!(
@@ -168,12 +173,15 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
     let steps = step.map_or(String::new(), |step| step.argument());
     let talks = format!("\"talk\", \"{seed}\"{steps}{}", again(talker_again));
     let listens = format!("\"listen\", \"{seed}\", \"{}\"{steps}", fixed_delay_us * 1_000);
+    let expires = lifespan_us.map(|us| format!(", \"lifespan:{}\"", us * 1_000));
+    let listens = listens + &expires.unwrap_or_default();
     // A listener beside a second talker is not begun again.
     let beside = if second { ", \"beside\"" } else { again(listener_again) };
     let listens = format!("{listens}{beside}");
     let mut more = program("left", "a", &talks) + &program("right", "b", &listens);
     let size = 32 + if long { MORE } else { 0 };
     let mut c = format!("size_octets = {size}\nfixed_delay_us = {fixed_delay_us}");
+    c += &lifespan_us.map_or(String::new(), |us| format!("\nlifespan_us = {us}"));
     if second {
         let transport = how.last().expect("an argument");
         more += &program("other", "x", &format!("\"second\", \"{transport}\""));
@@ -243,6 +251,12 @@ fn read(text: &str) -> BTreeMap<Name, Read> {
     all
 }
 
+/// How many messages had expired at the listener's ends.
+fn expired(listener: &str) -> u64 {
+    let counts = listener.lines().filter_map(|line| line.strip_prefix("expired "));
+    counts.map(|count| count.parse::<u64>().expect("a number")).sum()
+}
+
 /// A line of `messages.csv`: arrival, receipt, late, lost.
 type Row = (Option<i64>, Option<i64>, bool, bool);
 
@@ -300,6 +314,9 @@ fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BT
     assert_eq!(Some(number(c, "latency_ns.min")), latencies().min(), "{context}");
     assert_eq!(Some(number(c, "latency_ns.max")), latencies().max(), "{context}");
     parts_add_up(drawn, &c["listeners"][0], system, context);
+    let expired = expired(&listener);
+    let counted = drawn.lifespan_us.map(|_| expired);
+    assert_eq!(c["expired"].as_u64(), counted, "{context}: {c}");
     let copies = number(c, "duplicated");
     assert!(copies == 0 || drawn.step.is_some() && copies < 12, "{context}: {copies} copies");
     // Over stations a message waits for its slot.
@@ -508,6 +525,7 @@ fn situations(drawn: Drawn, logs: &[String; 2], read: &BTreeMap<Name, Read>) -> 
     let has = |at: usize, what: &str| logs[at].lines().any(|line| line == what);
     let situations = [
         when(has(1, "repeated"), "repeated"),
+        when(expired(&logs[1]) > 0, "expired"),
         when(has(0, "again"), "talker again"),
         when(has(1, "again"), "listener again"),
         when(drawn.second, "second talker"),
@@ -547,7 +565,7 @@ fn every_figure_is_what_the_programs_own_books_say() {
 fn covers(how: &[&str], seen: &BTreeSet<String>) {
     let mut wanted = vec!["read", "read_wait", "read_timeout", "try_read", "read_latest", "select"];
     wanted.extend(["late", "in time", "repeated", "waited", "came later"]);
-    wanted.extend(["losses", "talker again", "listener again"]);
+    wanted.extend(["losses", "talker again", "listener again", "expired"]);
     wanted.extend(["talker's clock steps", "listener's clock steps"]);
     wanted.extend((!is_virtual(how)).then_some("poll"));
     wanted.extend(how.contains(&"netns").then_some("second talker"));

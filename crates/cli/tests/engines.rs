@@ -297,6 +297,45 @@ fn a_silent_and_a_restarted_talker_are_told_in_every_engine_and_in_its_results()
     }
 }
 
+// Of four messages two are 320 and 420 ms old when the reader comes, which is more than 300.
+const AGES: &str = "T c start sl 100000 w 0 sl 200000 w 0 sl 300000 w 0 sl 400000 w 0";
+const AGED: &str = "L c start sl 520000 tr 0 tr 0 tr 0 rl 0 sl 900000 rl 0
+    lsp 0 100000 rl 0 lsp 0 0 rl 0 exp 0";
+const OLD: &str = "\
+L OK\nstart OK\nsl OK\ntr OK v=3 seq=2 gap=0 fl=0\ntr OK v=4 seq=3 gap=0 fl=0\ntr EMPTY
+rl OK v=4 seq=3 gap=0 fl=64\nsl OK\nrl EMPTY\nlsp FAILED\nrl EMPTY\nlsp OK
+rl OK v=4 seq=3 gap=0 fl=64\nexp received=4 expired=2
+";
+
+#[test]
+fn messages_that_have_expired_are_not_handed_over_in_any_engine_and_are_in_its_results() {
+    let text = slow_channels(&scripts(AGES, AGED));
+    let given = "lifespan_us = 300000\nclass = \"A\"";
+    let text = text.replacen("class = \"A\"", given, 1).replace("= 100000", "= 250000");
+    let system = system(&text);
+    for how in engines() {
+        let is_right = |_: &u32| {
+            let json = results(how, system.path(), 0);
+            let got = said(&system, "right.log");
+            assert!(got == OLD || how.len() > 2, "{got}");
+            if got != OLD {
+                eprintln!("{how:?}: {got}");
+                return false;
+            }
+            let c = channel(&json, "c");
+            let counts = ["sent", "received", "lost", "expired"].map(|key| number(c, key));
+            assert_eq!(counts, [4, 4, 0, 2], "{how:?}");
+            assert_eq!(number(&c["listeners"][0], "expired"), 2, "{how:?}");
+            let reason = c["verdict_reason"].as_str().expect("a reason");
+            let told = "; 2 messages had expired before a program came for them";
+            assert!(reason.contains(told), "{how:?}: {reason}");
+            assert!(channel(&json, "back")["expired"].is_null());
+            true
+        };
+        assert!((0..TRIES).any(|attempt| is_right(&attempt)), "{how:?}");
+    }
+}
+
 // Of 15 messages the link loses those of 400 to 700 ms; the clock is 5 ms ahead for those of 1,300
 // to 1,500, which say that they are captured later than clocks allow.
 const THROUGH_FAULTS: &str = "T c start sl 100000 w 0 sl 200000 w 0 sl 300000 loop 5 w 0 end

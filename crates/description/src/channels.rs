@@ -294,6 +294,7 @@ fn channel(
     let jitter = ("phase_jitter_ns", &raw.phase_jitter_ns);
     let phase_jitter = fields.time(codes::OUT_OF_RANGE, jitter, NS, Span::ZERO..=limits::DELAY);
     let known = talker.is_some() && listeners.is_some();
+    let fixed_delay = delay.unwrap_or(class.fixed_delay());
     let channel = Channel {
         name: raw.name.as_ref().map_or_else(String::new, |n| n.value.clone()),
         destination: attributes.destination.map_or(MacAddress::default(), |d| d.value),
@@ -308,8 +309,9 @@ fn channel(
         talker: talker.unwrap_or(NodeId(0)),
         listeners: listeners.unwrap_or_default(),
         paths,
-        fixed_delay: delay.unwrap_or(class.fixed_delay()),
+        fixed_delay,
         deadline: deadline(fields, attributes.interval.map(|interval| interval.value)),
+        lifespan: lifespan(fields, fixed_delay),
         reserve: raw.reserve.as_ref().is_none_or(|r| r.value),
         vlan: vlan.unwrap_or(VLAN_DEFAULT) as u16,
         pcp: pcp.unwrap_or(i64::from(class.default_pcp())) as u8,
@@ -359,6 +361,21 @@ fn deadline(fields: &mut Fields<'_, raw::Channel>, interval: Option<Span>) -> Op
     }
     let text = format!("`deadline_us` is {deadline}, and messages are {interval} apart");
     let help = "give more than the interval, and what messages are delayed by";
+    let at = given.as_ref()?.at;
+    fields.error(codes::OUT_OF_RANGE, &text, at, "this number", help);
+    None
+}
+
+/// Until what age listeners get a message. Until capture + D one is in time.
+fn lifespan(fields: &mut Fields<'_, raw::Channel>, fixed_delay: Span) -> Option<Span> {
+    let given = &fields.entry.raw.lifespan_us;
+    let range = Span::from_us(1)..=limits::DURATION;
+    let lifespan = fields.time(codes::OUT_OF_RANGE, ("lifespan_us", given), US, range)?;
+    if lifespan >= fixed_delay {
+        return Some(lifespan);
+    }
+    let text = format!("`lifespan_us` is {lifespan}, and a message is in time until {fixed_delay}");
+    let help = "give at least the fixed delay, or a shorter `fixed_delay_us`";
     let at = given.as_ref()?.at;
     fields.error(codes::OUT_OF_RANGE, &text, at, "this number", help);
     None

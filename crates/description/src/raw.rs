@@ -709,6 +709,9 @@ pub(super) struct Channel {
     /// a deadline missed; none by default.
     #[schemars(range(min = 1, max = MONTH_NS / 1_000))]
     pub(super) deadline_us: Option<At<i64>>,
+    /// The age above which listeners do not get a message, in microseconds; none by default.
+    #[schemars(range(min = 1, max = MONTH_NS / 1_000))]
+    pub(super) lifespan_us: Option<At<i64>>,
     /// Whether it is reserved for when the run is protected; true by default.
     pub(super) reserve: Option<At<bool>>,
     /// VLAN identifier; 2 by default.

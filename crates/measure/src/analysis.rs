@@ -111,6 +111,7 @@ fn channel(
             let between = apart.between(described.talker, listener.end.node);
             ListenerResult {
                 silence: silence::of_listener(log, listener, described.deadline),
+                expired: described.lifespan.and_then(|_| listener.count(Message::is_expired)),
                 ..one_listener(system, listener, bound_ns, (network_time, between))
             }
         })
@@ -131,6 +132,10 @@ fn channel(
         let silence = listener.silence.as_ref();
         reason += &silence.and_then(|it| silence::said(&listener.host, it)).unwrap_or_default();
     }
+    if let Some(expired @ 1..) = sum(|l| l.expired) {
+        let (had, them) = if expired == 1 { (" had", "it") } else { ("s had", "them") };
+        reason += &format!("; {expired} message{had} expired before a program came for {them}");
+    }
     ChannelResult {
         name: described.name.clone(),
         protected: planned.protected,
@@ -141,6 +146,7 @@ fn channel(
         lost: sum(|l| l.lost),
         overflowed: sum(|l| l.overflowed),
         late: sum(|l| l.late),
+        expired: sum(|l| l.expired),
         duplicated: sum(|l| l.duplicated),
         unrecorded: joined.unrecorded(),
         latency_ns: statistics(joined.messages(), Message::latency_ns),
@@ -182,6 +188,7 @@ fn one_listener(
         lost: listener.lost(),
         overflowed: listener.overflowed(),
         late: listener.count(Message::is_late),
+        expired: None,
         duplicated: listener.count(|m| m.duplicate),
         latency_ns: statistics(&listener.messages, Message::latency_ns),
         breakdown: breakdown::of_listener(listener),

@@ -69,6 +69,10 @@ impl Message<'_> {
     pub fn is_late(&self) -> bool {
         self.is_receipt() && self.listener.is_some_and(|r| r.flags & flag::LATE != 0)
     }
+    /// Whether it had expired when its program came for it, which did not have it.
+    pub fn is_expired(&self) -> bool {
+        self.is_receipt() && self.listener.is_some_and(|r| r.flags & flag::EXPIRED != 0)
+    }
     /// Capture to receipt in nanoseconds, of a first receipt.
     pub fn latency_ns(&self) -> Option<i64> {
         let receive = self.listener.filter(|_| self.is_receipt())?.receive?;

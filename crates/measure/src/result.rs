@@ -244,6 +244,10 @@ pub struct ChannelResult {
     pub overflowed: Option<u64>,
     /// Messages that were received after their capture time plus the fixed delay.
     pub late: Option<u64>,
+    /// Of the received ones, those that were older than the channel's lifespan when their program
+    /// came for them, which did not have them; null where it has none or that is not known.
+    #[serde(default)]
+    pub expired: Option<u64>,
     /// Further copies of messages that had been received before.
     pub duplicated: Option<u64>,
     /// Messages that an end handled after its record memory was full; no statistics hold them.
@@ -282,6 +286,10 @@ pub struct ListenerResult {
     pub overflowed: Option<u64>,
     /// Messages that it received after their capture time plus the fixed delay.
     pub late: Option<u64>,
+    /// Of those received, the messages that had expired and that its program did not have; null
+    /// where the channel has no `lifespan_us`, or that is not known.
+    #[serde(default)]
+    pub expired: Option<u64>,
     /// Further copies of messages that it had received before.
     pub duplicated: Option<u64>,
     /// Capture to receipt.

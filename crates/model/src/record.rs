@@ -51,6 +51,9 @@ pub mod flag {
     pub const UNREAD: u32 = 32;
     /// The message was there, and the queue overflowed before the program came for it: it is lost.
     pub const OVERFLOWED: u32 = 128;
+    /// The message was older than its channel's lifespan when the program came for it, which did
+    /// not have it.
+    pub const EXPIRED: u32 = 512;
     /// In a talker's record: the declared rate held the write, so the program waited in it.
     pub const HELD: u32 = 256;
     /// Not a new message but, again, the last one. Never in a record.

@@ -521,6 +521,8 @@ pub struct Channel {
     pub fixed_delay: Span,
     /// The longest time between two messages that a listener puts up with, if it says so.
     pub deadline: Option<Span>,
+    /// The longest age at which a listener has a message handed over, if it says so.
+    pub lifespan: Option<Span>,
     /// Whether a reservation is made for it when the run asks for protection; without one its
     /// frames travel in the best-effort queue.
     pub reserve: bool,

@@ -1,11 +1,12 @@
 //! Record memory shared between a program and its coordinator: what a program recorded survives it.
 //!
 //! Layout: a header of 256 octets, then `capacity` records of 64 octets. The header holds, as u64,
-//! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker, 1
-//! listener), the channel's name, 32 octets filled up with zeros, where the last message of
-//! another talker came from ([`Source::to_bytes`]), the channel's declared interval, the sum of
-//! the latencies of all received messages and the largest of them, in nanoseconds, and in the last
-//! place the number of headers that follow each other there, 0 for 1. Programs of older libraries
+//! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker; of a
+//! listener 1, and twice the number of messages that had expired), the channel's name, 32 octets
+//! filled up with zeros, where the last message of another talker came from
+//! ([`Source::to_bytes`]), the channel's declared interval, the sum of the latencies of all
+//! received messages and the largest of them, in nanoseconds, and in the last place the number of
+//! headers that follow each other there, 0 for 1. Programs of older libraries
 //! leave 0 as the interval: their latencies are unknown. One writer, the program; who reads trusts
 //! nothing that it reads there. The counts are there to be read while it runs (`onbeat stat`,
 //! `onbeat top`), the records when it has stopped.
@@ -62,6 +63,8 @@ const BREAKS: usize = 8;
 const REJECTED: usize = 9;
 const STREAM_ID: usize = REJECTED + Reason::COUNT;
 const ROLE: usize = STREAM_ID + 1;
+/// By how much a message that had expired makes the word of the role greater: no other is free.
+const AN_EXPIRED: u64 = 2;
 const CHANNEL: usize = ROLE + 1;
 const CHANNEL_OCTETS: usize = 32;
 const OTHER_TALKER: usize = CHANNEL + CHANNEL_OCTETS / 8;
@@ -79,12 +82,14 @@ const _: () = assert!(COUNTERS.len() == STREAM_ID && LATENCY_WORST < HEADERS);
 pub struct Counters {
     /// Messages that the end wrote.
     pub sent: u64,
-    /// Messages that the program had, each once.
+    /// Messages that came for the program, each once.
     pub received: u64,
     /// Messages missing by their numbers.
     pub lost: u64,
     /// Messages that came after capture + D.
     pub late: u64,
+    /// Of the received ones, those that were older than the lifespan and not handed over.
+    pub expired: u64,
     /// Copies of messages that were there before.
     pub duplicate: u64,
     /// Writes that the declared rate did not allow at once.
@@ -135,6 +140,7 @@ impl Counters {
             received: self.received.checked_sub(earlier.received)?,
             lost: self.lost.checked_sub(earlier.lost)?,
             late: self.late.checked_sub(earlier.late)?,
+            expired: self.expired.checked_sub(earlier.expired)?,
             duplicate: self.duplicate.checked_sub(earlier.duplicate)?,
             rate_exceeded: self.rate_exceeded.checked_sub(earlier.rate_exceeded)?,
             rejected,
@@ -151,6 +157,7 @@ impl Counters {
             received: count(RECEIVED),
             lost: count(LOST),
             late: count(LATE),
+            expired: count(ROLE) / AN_EXPIRED,
             duplicate: count(DUPLICATE),
             rate_exceeded: count(RATE_EXCEEDED),
             rejected: Reason::ALL.map(|reason| count(REJECTED + reason as usize)),
@@ -517,6 +524,9 @@ impl SharedLog {
             self.add(RECEIVED, 1);
             self.add(LOST, u64::from(record.gap));
             self.add(LATE, u64::from(record.flags & flag::LATE != 0));
+            if record.flags & flag::EXPIRED != 0 {
+                self.add(ROLE, AN_EXPIRED);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::channel_io::{ChannelError, ChannelIo, Grant, Instant, Log, Reason, Received, Timeout};
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
-use crate::liveness::{Liveness, TalkerWatch};
+use crate::liveness::TalkerWatch;
 use crate::meeting::Meeting;
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
@@ -17,7 +17,7 @@ use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 /// What a write gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,18 +316,20 @@ impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
 #[derive(Debug)]
 pub struct ListenerEndpoint<P, L> {
     pub(crate) listener: Listener,
-    io: P,
+    pub(crate) io: P,
     pub(crate) log: L,
     frame: [u8; MAX_FRAME],
     expectation: Option<Expectation>,
     last: Option<MessageInfo>,
+    /// Messages lost since the last one that was handed over.
+    unseen: u32,
     /// When the program last continued that had waited here, in a read or in a select.
     went_on: Cell<Option<Instant>>,
     /// Whether the program waits with the end's descriptor.
     watched: Cell<bool>,
-    watch: Cell<TalkerWatch>,
+    pub(crate) watch: Cell<TalkerWatch>,
     /// Counts how often a deadline becomes earlier than it was.
-    sooner: Option<&'static AtomicU32>,
+    pub(crate) sooner: Option<&'static AtomicU32>,
 }
 
 impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
@@ -336,57 +338,19 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         let (went_on, watched) = (Cell::new(None), Cell::new(false));
         let (frame, expectation, last) = ([0; MAX_FRAME], None, None);
         let watch = Cell::new(TalkerWatch::new(None, SyncedTime::ZERO));
-        Self { listener, io, log, frame, expectation, last, went_on, watched, watch, sooner: None }
-    }
-
-    /// From now on `sooner` is counted up whenever this end's deadline becomes earlier: who knows
-    /// the earliest of many need not look at all again before.
-    pub fn count_sooner(&mut self, sooner: &'static AtomicU32) {
-        self.sooner = Some(sooner);
-    }
-
-    /// Changes what is known of the talker, and counts a deadline that becomes earlier by that.
-    #[inline]
-    fn notice(&mut self, change: impl FnOnce(&mut TalkerWatch)) {
-        let watch = self.watch.get_mut();
-        let before = watch.missed_from();
-        change(watch);
-        let earlier = watch.missed_from().is_some_and(|now| before.is_none_or(|was| now < was));
-        if let Some(sooner) = self.sooner.filter(|_| earlier) {
-            sooner.fetch_add(1, Ordering::Release);
+        Self {
+            listener,
+            io,
+            log,
+            frame,
+            expectation,
+            last,
+            unseen: 0,
+            went_on,
+            watched,
+            watch,
+            sooner: None,
         }
-    }
-
-    /// From now on no more than `deadline`, if there is one, is to pass between two messages:
-    /// counted from now until the next one, before the run's start from that.
-    pub fn set_deadline(&mut self, deadline: Option<Span>) -> Result<(), ChannelError> {
-        let since = match self.io.now() {
-            Ok(now) => now.local,
-            Err(ChannelError::NotStarted) => SyncedTime::ZERO,
-            Err(fault) => return Err(fault),
-        };
-        self.notice(|watch| watch.set_deadline(deadline, since));
-        Ok(())
-    }
-
-    /// When the deadline is missed if no message comes before; `None` where there is none or that
-    /// is noted already.
-    #[inline]
-    pub fn missed_from(&self) -> Option<SyncedTime> {
-        self.watch.get().missed_from()
-    }
-
-    /// At `now` no message waits here. Whether the deadline is missed since then.
-    pub fn nothing_until(&self, now: SyncedTime) -> bool {
-        let mut watch = self.watch.get();
-        let is_missed = watch.nothing_until(now);
-        self.watch.set(watch);
-        is_missed
-    }
-
-    /// What is known of the talker by what was read, and what has changed since the last call.
-    pub fn take_liveness(&mut self) -> Liveness {
-        self.watch.get_mut().take(self.io.uncertain())
     }
 
     /// A select that found nothing here when it began has ended at `at`: for what came until then
@@ -405,6 +369,21 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
     pub fn follow_schedule(&mut self, early: Span, late: Span) {
         let interval = self.listener.parameters().interval;
         self.expectation = Some(Expectation::new(interval, early, late));
+    }
+
+    /// From now on no message is handed over that is older than `lifespan`, by this end's clock,
+    /// if there is one: it is counted as received and as expired. Not less than the fixed delay,
+    /// until when a message is in time.
+    ///
+    /// # Errors
+    /// The fixed delay, of a shorter lifespan.
+    pub fn set_lifespan(&mut self, lifespan: Option<Span>) -> Result<(), Span> {
+        let least = self.listener.parameters().fixed_delay;
+        if lifespan.is_some_and(|lifespan| lifespan < least) {
+            return Err(least);
+        }
+        self.listener.set_lifespan(lifespan);
+        Ok(())
     }
 
     /// The way to clock and network.
@@ -456,8 +435,8 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
 
     /// Takes the newest message there is and drops those before it: a reader that has fallen
     /// behind has caught up at once. When there is no new one `value` stays as it is, which was
-    /// the last one, and the flags say [`flag::REPEATED`]; `None` when there never was one. A run
-    /// that ends meanwhile costs nothing that was taken before.
+    /// the last one, and the flags say [`flag::REPEATED`]; `None` when there never was one, or that
+    /// has expired. A run that ends meanwhile costs nothing that was taken before.
     pub fn read_latest(&mut self, value: &mut [u8]) -> Result<Option<MessageInfo>, ChannelError> {
         let mut newest = None;
         for _ in 0..MAX_BACKLOG {
@@ -471,7 +450,8 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         let repeated =
             |info: MessageInfo| MessageInfo { flags: info.flags | flag::REPEATED, gap: 0, ..info };
         let known = newest.or_else(|| self.last.map(repeated));
-        known.map(|info| self.aged(info)).transpose()
+        let known = known.map(|info| self.aged(info)).transpose()?;
+        Ok(known.filter(|info| newest.is_some() || !self.listener.is_expired(info.age)))
     }
 
     /// What is known of a message that is handed over now.
@@ -597,6 +577,10 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
             if let Some(expectation) = self.expectation.as_mut().filter(|_| !received.waited) {
                 expectation.came(received.arrived);
             }
+            self.unseen = self.unseen.saturating_add(accepted.gap);
+            if accepted.flags & flag::EXPIRED != 0 {
+                continue;
+            }
             let latency = ready.local - accepted.capture;
             let info = MessageInfo {
                 capture: accepted.capture,
@@ -604,7 +588,7 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
                 arrived: received.arrived,
                 age: latency,
                 sequence: accepted.sequence,
-                gap: accepted.gap,
+                gap: std::mem::take(&mut self.unseen),
                 instance: accepted.instance,
                 meeting: accepted.meeting,
                 flags: accepted.flags,

@@ -104,14 +104,19 @@ impl Assembly {
         (capture, first / u64::from(self.fragments.count))
     }
 
-    /// Takes a fragment whose frame follows the last one, but for `gap` that are missing; copies
-    /// the message into `value` if it is whole.
+    /// The message that has become whole, and zeros.
+    #[inline]
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// Takes a fragment whose frame follows the last one, but for `gap` that are missing; the
+    /// message, if it is whole.
     pub(crate) fn take(
         &mut self,
         (fragment, part): (Fragment, &[u8]),
         (capture, number): (SyncedTime, u64),
         gap: u32,
-        value: &mut [u8],
     ) -> Option<Whole> {
         let count = u64::from(self.fragments.count);
         let (captured, sequence) = self.name(fragment, (capture, number));
@@ -138,7 +143,6 @@ impl Assembly {
             return None;
         }
         self.begun = None;
-        value.copy_from_slice(&self.octets[..value.len()]);
         // What a talker that was started again had begun is not counted.
         let gap = u32::try_from(std::mem::take(&mut self.missing) / count).unwrap_or(u32::MAX);
         Some(Whole { capture: captured, sequence, gap })

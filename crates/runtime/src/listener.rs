@@ -35,7 +35,7 @@ pub struct Accepted {
     /// Messages missing between the one before and this one: as many as the frames' numbers and the
     /// time between the captures tell.
     pub gap: u32,
-    /// [`flag::LATE`] and [`flag::UNCERTAIN`].
+    /// [`flag::LATE`], [`flag::UNCERTAIN`] and [`flag::EXPIRED`].
     pub flags: u32,
     /// See [`crate::wire::Header::instance`].
     pub instance: u8,
@@ -82,6 +82,8 @@ pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
 #[derive(Clone, Debug)]
 pub struct Listener {
     parameters: ChannelParameters,
+    /// The longest age at which a message is handed over.
+    lifespan: Option<Span>,
     guard: Guard,
     numbering: Numbering,
     assembly: Assembly,
@@ -106,7 +108,16 @@ impl Listener {
         let numbering = Numbering::new(&parameters, false);
         let assembly = Assembly::new(parameters.fragments(), false);
         let history = [None; HISTORY];
-        Self { parameters, guard, numbering, assembly, other_talker: None, history, suspect: None }
+        Self {
+            parameters,
+            lifespan: None,
+            guard,
+            numbering,
+            assembly,
+            other_talker: None,
+            history,
+            suspect: None,
+        }
     }
 
     /// The same with this guard, of the channel's integrity, instead of an emulation's.
@@ -132,6 +143,17 @@ impl Listener {
         self.guard.set_keys(keys);
     }
 
+    /// From now on messages expire that are older.
+    pub fn set_lifespan(&mut self, lifespan: Option<Span>) {
+        self.lifespan = lifespan;
+    }
+
+    /// Whether a message of this age has expired.
+    #[inline]
+    pub fn is_expired(&self, age: Span) -> bool {
+        self.lifespan.is_some_and(|lifespan| age > lifespan)
+    }
+
     /// What the description says of the channel.
     pub fn parameters(&self) -> &ChannelParameters {
         &self.parameters
@@ -143,7 +165,7 @@ impl Listener {
     }
 
     /// Takes a frame that came as `reading` says; copies the message into `value`, if it is whole
-    /// now. Allocates nothing.
+    /// now and has not expired. Allocates nothing.
     ///
     /// # Panics
     /// When `value` is not of the channel's size.
@@ -197,15 +219,19 @@ impl Listener {
         self.suspect = None;
         self.history[slot] = Some(capture);
         let whole = match fragment {
-            None => {
-                value.copy_from_slice(&pdu.payload[..value.len()]);
-                Some(Whole { capture, sequence: number, gap })
-            }
-            Some(fragment) => self.assembly.take(fragment, (capture, number), gap, value),
+            None => Some(Whole { capture, sequence: number, gap }),
+            Some(fragment) => self.assembly.take(fragment, (capture, number), gap),
         };
         let Whole { capture, sequence, gap } = whole.ok_or(Dropped::Fragment)?;
         let late = ready > capture + self.parameters.fixed_delay;
-        let flags = if late { flag::LATE } else { 0 } | if uncertain { flag::UNCERTAIN } else { 0 };
+        let mut flags =
+            if late { flag::LATE } else { 0 } | if uncertain { flag::UNCERTAIN } else { 0 };
+        if self.is_expired(reading.now - capture) {
+            flags |= flag::EXPIRED;
+        } else {
+            let octets = if fragment.is_some() { self.assembly.octets() } else { pdu.payload };
+            value.copy_from_slice(&octets[..value.len()]);
+        }
         let Pdu { instance, meeting, .. } = pdu;
         Ok(Accepted { capture, sequence, gap, flags, instance, meeting })
     }
@@ -289,6 +315,7 @@ mod tests {
     use super::*;
     use crate::talker::Talker;
     use crate::talker::tests::parameters;
+    use onbeat_model::units::Octets;
     use proptest::prelude::*;
 
     fn frame_of(talker: &mut Talker, capture: SyncedTime, value: u64) -> Vec<u8> {
@@ -309,6 +336,43 @@ mod tests {
         let reading = Reading::at(now);
         let got = listener.accept(frame, Framing::Ethernet, reading, &mut value)?;
         Ok((got, u64::from_le_bytes(value)))
+    }
+
+    #[test]
+    fn a_message_expires_when_it_is_older_than_the_lifespan_and_leaves_the_variable_alone() {
+        let size = Octets::new(3_000);
+        for (parameters, octets) in
+            [(parameters(), 8), (ChannelParameters { size, ..parameters() }, 3_000)]
+        {
+            let mut talker = Talker::new(parameters);
+            let mut listener = Listener::new(parameters);
+            let lifespan = Span::from_ms(5);
+            listener.set_lifespan(Some(lifespan));
+            let (mut value, mut held) = (vec![0; octets], 0_u8);
+            for (number, age) in [(1_u8, 5_000_000), (2, 5_000_001), (3, 4_000_000), (4, 9_000_000)]
+            {
+                let capture = SyncedTime::from_ns(i64::from(number) * 20_000_000);
+                let message = vec![number; octets];
+                talker.write(capture, &message, false).expect("within the rate");
+                let mut frames = vec![talker.frame().to_vec()];
+                while talker.next_fragment(&message) {
+                    frames.push(talker.frame().to_vec());
+                }
+                // It was there to be read long before a call came for it.
+                let now = capture + Span::from_ns(age);
+                let reading = Reading { ready: capture + Span::from_us(90), now, uncertain: false };
+                let mut outcome = Err(Dropped::Fragment);
+                for frame in &frames {
+                    outcome = listener.accept(frame, Framing::Ethernet, reading, &mut value);
+                }
+                let accepted = outcome.expect("a whole message");
+                let is_old = Span::from_ns(age) > lifespan;
+                assert_eq!(accepted.flags, if is_old { flag::EXPIRED } else { 0 }, "{number}");
+                assert_eq!((accepted.capture, accepted.gap), (capture, 0));
+                held = if is_old { held } else { number };
+                assert_eq!(value, vec![held; octets], "{number}");
+            }
+        }
     }
 
     #[test]

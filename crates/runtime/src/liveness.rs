@@ -5,7 +5,10 @@
 //! 1.4, 2.2.3.7). It is counted from one arrival to the next; before the first message, from when
 //! the end was opened, in a run from its start. A message exactly at the deadline is in time.
 
+use crate::channel::ListenerEndpoint;
+use crate::channel_io::{ChannelError, ChannelIo, Log};
 use onbeat_model::time::{Span, SyncedTime};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bits of [`Liveness::state`] and [`Liveness::changed`].
 pub mod condition {
@@ -130,6 +133,58 @@ impl TalkerWatch {
             self.status.state ^= bit;
             self.status.changed |= bit;
         }
+    }
+}
+
+impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
+    /// From now on `sooner` is counted up whenever this end's deadline becomes earlier: who knows
+    /// the earliest of many need not look at all again before.
+    pub fn count_sooner(&mut self, sooner: &'static AtomicU32) {
+        self.sooner = Some(sooner);
+    }
+
+    /// Changes what is known of the talker, and counts a deadline that becomes earlier by that.
+    #[inline]
+    pub(crate) fn notice(&mut self, change: impl FnOnce(&mut TalkerWatch)) {
+        let watch = self.watch.get_mut();
+        let before = watch.missed_from();
+        change(watch);
+        let earlier = watch.missed_from().is_some_and(|now| before.is_none_or(|was| now < was));
+        if let Some(sooner) = self.sooner.filter(|_| earlier) {
+            sooner.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// From now on no more than `deadline`, if there is one, is to pass between two messages:
+    /// counted from now until the next one, before the run's start from that.
+    pub fn set_deadline(&mut self, deadline: Option<Span>) -> Result<(), ChannelError> {
+        let since = match self.io.now() {
+            Ok(now) => now.local,
+            Err(ChannelError::NotStarted) => SyncedTime::ZERO,
+            Err(fault) => return Err(fault),
+        };
+        self.notice(|watch| watch.set_deadline(deadline, since));
+        Ok(())
+    }
+
+    /// When the deadline is missed if no message comes before; `None` where there is none or that
+    /// is noted already.
+    #[inline]
+    pub fn missed_from(&self) -> Option<SyncedTime> {
+        self.watch.get().missed_from()
+    }
+
+    /// At `now` no message waits here. Whether the deadline is missed since then.
+    pub fn nothing_until(&self, now: SyncedTime) -> bool {
+        let mut watch = self.watch.get();
+        let is_missed = watch.nothing_until(now);
+        self.watch.set(watch);
+        is_missed
+    }
+
+    /// What is known of the talker by what was read, and what has changed since the last call.
+    pub fn take_liveness(&mut self) -> Liveness {
+        self.watch.get_mut().take(self.io.uncertain())
     }
 }
 

@@ -288,6 +288,8 @@ fn tame(description: &mut Description, dice: &mut Dice) {
         if channel.get("deadline_us") == Some(&json!(1)) {
             channel.remove("deadline_us");
         }
+        // Programs here read all that they receive.
+        channel.remove("lifespan_us");
         if in_manifest || !dice.chance(15) || channel.get("name").is_some_and(|n| modes.contains(n))
         {
             continue;

@@ -102,6 +102,7 @@ _FUNCTIONS = {
     "onbeat_read_wait": [_POINTER, _POINTER, _INFO],
     "onbeat_read_timeout": [_POINTER, _POINTER, _INT64, _INFO],
     "onbeat_listener_deadline": [_POINTER, _INT64],
+    "onbeat_listener_lifespan": [_POINTER, _INT64],
     "onbeat_listener_liveness": [_POINTER, _COUNT, ctypes.POINTER(Known)],
     "onbeat_listener_descriptor": [_POINTER, ctypes.POINTER(ctypes.c_int)],
     "onbeat_select": [_POINTER, _OUT, _COUNT, _INT64, _SIZE],

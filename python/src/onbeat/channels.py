@@ -452,6 +452,12 @@ class Listener(_End):
             self._open()
             self._run._call("onbeat_listener_deadline", self._handle, deadline_ns)
 
+    def lifespan(self, lifespan_ns: int) -> None:
+        """Set the age above which messages are not handed over, 0 for any."""
+        with self._busy:
+            self._open()
+            self._run._call("onbeat_listener_lifespan", self._handle, lifespan_ns)
+
     def liveness(self) -> Liveness:
         """Tell what is known of the talker, and what has changed since the last call."""
         with self._busy:

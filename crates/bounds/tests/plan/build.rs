@@ -86,6 +86,7 @@ impl Net {
             listeners: to.iter().map(|name| self.id(name)).collect(),
             fixed_delay: Class::A.fixed_delay(),
             deadline: None,
+            lifespan: None,
             reserve: true,
             vlan: 2,
             pcp: 3,

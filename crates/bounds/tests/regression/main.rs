@@ -114,6 +114,7 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         listeners: vec![b],
         fixed_delay: Span::from_ms(1),
         deadline: None,
+        lifespan: None,
         reserve: false,
         vlan: 2,
         pcp: 0,

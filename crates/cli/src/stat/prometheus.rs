@@ -44,7 +44,7 @@ struct Metric {
 }
 
 /// All counters but those of rejected frames, which have a reason besides.
-const METRICS: [Metric; 8] = [
+const METRICS: [Metric; 9] = [
     Metric {
         name: "onbeat_messages_sent_total",
         help: "Messages that the program wrote.",
@@ -74,6 +74,12 @@ const METRICS: [Metric; 8] = [
         help: "Messages that came after capture + D.",
         at: Some(Role::Listener),
         of: |counters| counters.late,
+    },
+    Metric {
+        name: "onbeat_messages_expired_total",
+        help: "Received messages that were older than their lifespan and not handed over.",
+        at: Some(Role::Listener),
+        of: |counters| counters.expired,
     },
     Metric {
         name: "onbeat_messages_duplicate_total",

@@ -112,7 +112,7 @@ pub(super) fn short(span: Span) -> String {
 
 /// How many messages did not come, or not as they should; and how many only waited to be sent.
 fn wrong(counters: &Counters) -> (u64, u64) {
-    let others = [counters.lost, counters.late, counters.breaks];
+    let others = [counters.lost, counters.late, counters.expired, counters.breaks];
     let all = others.into_iter().fold(counters.rejected_in_all(), u64::saturating_add);
     (all, counters.rate_exceeded)
 }

@@ -367,6 +367,7 @@ fn as_json(row: &Row, elapsed: Span) -> Value {
         "received": growth.received,
         "lost": growth.lost,
         "late": growth.late,
+        "expired": growth.expired,
         "duplicate": growth.duplicate,
         "rejected": rejected_by_reason(&growth),
         "rate_exceeded": growth.rate_exceeded,

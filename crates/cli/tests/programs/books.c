@@ -4,7 +4,8 @@
  * `books talk SEED` writes `c`, `books listen SEED D` reads it, each call drawn from the seed; with
  * `again` behind it each closes its end now and then and opens it again, as a program does that is
  * started again. With `step:FROM:UNTIL:BY` behind D or SEED one of the two hosts' clocks reads BY
- * more from FROM until UNTIL: no readings are compared across that. `books second TRANSPORT`
+ * more from FROM until UNTIL: no readings are compared across that. With `lifespan:NS` the channel
+ * has that, and messages that have expired are missing. `books second TRANSPORT`
  * sends frames of `c` from a host that is not its talker.
  * `books interface TRANSPORT FIRST LOG talk|listen SEED D` does the same on `eth0`, without a run
  * and until SIGTERM: a program that is started again counts its messages from another number.
@@ -49,6 +50,8 @@ static int has_second;
 static int64_t step_from, step_until, step_by;
 /* The number of the first message. */
 static uint64_t begin;
+/* Of messages at the listener; 0: none. */
+static int64_t lifespan;
 
 static uint64_t draw(uint64_t below)
 {
@@ -184,6 +187,8 @@ struct reader {
 	struct content last;
 	int64_t last_capture;	/* -1: nothing was read yet */
 	uint64_t read, lost, late;
+	uint64_t expired;	/* missing, but not lost */
+	uint64_t expired_before; /* of the last message, as counted */
 	int skips;		/* read_latest has skipped some that may have come or be lost */
 	int unknown;		/* and some of which nobody can tell here that they were */
 };
@@ -219,6 +224,14 @@ static onbeat_status read_once(struct reader *r, enum way way, struct content *m
 	}
 }
 
+static uint64_t expired_so_far(const struct reader *r)
+{
+	onbeat_counters counted;
+
+	must(onbeat_listener_counters_sized(r->in, sizeof(counted), &counted));
+	return counted.expired;
+}
+
 /* Whether a frame that was dropped may have ended a select: a second talker's, one of the future,
  * or one that a clock that was set back makes a copy. */
 static int others_wake(const struct reader *r)
@@ -226,7 +239,8 @@ static int others_wake(const struct reader *r)
 	onbeat_counters counted;
 
 	must(onbeat_listener_counters(r->in, &counted));
-	return has_second || counted.rejected_future > 0 || counted.duplicate > 0;
+	return has_second || counted.rejected_future > 0 || counted.duplicate > 0 ||
+	       expired_so_far(r) > 0;
 }
 
 /* What the times of a new message must be. */
@@ -296,23 +310,36 @@ static void check(struct reader *r, enum way way, const struct content *message,
 		  const onbeat_message *info)
 {
 	int64_t returned = now();
-	uint64_t missing, most;
+	uint64_t missing, most, expired;
 	int set, wrong;
 
 	if (info->flags & ONBEAT_REPEATED) {
 		EXPECT(way == LATEST && r->last_capture >= 0 && info->gap == 0);
 		EXPECT(info->capture_ns == r->last_capture);
+		EXPECT(lifespan == 0 || info->age_ns <= lifespan);
 		EXPECT(info->capture_ns + info->age_ns >= r->called || near(r->called) ||
 		       near(returned));
 		fprintf(out, "repeated\n");
 		return;
 	}
 	EXPECT(message->number != SECOND && is_filled(message));
+	/* When the call came for it, it was not older. */
+	EXPECT(lifespan == 0 || near(r->called) || near(info->capture_ns) ||
+	       r->called - info->capture_ns <= lifespan);
+	expired = expired_so_far(r) - r->expired_before;
 	missing = missing_before(r, message);
 	most = most_missing_before(r, message);
+	EXPECT(expired == 0 || (lifespan > 0 && (expired <= most || cannot_tell(r, message))));
+	missing -= expired < missing ? expired : missing;
+	/* Those that expired, and what they tell, may be of before the talker was opened again. */
+	if (r->last_capture >= 0 && message->first == r->last.first)
+		most -= expired < most ? expired : most;
+	else if (expired > 0)
+		most = message->number - (r->last_capture < 0 ? 0 : r->last.number + 1);
 	set = near(info->capture_ns) || near(message->before);
 	EXPECT(set || message->before <= info->capture_ns);
-	if (missing == 0 && r->last_capture >= 0 && message->first == r->last.first)
+	if (missing == 0 && expired == 0 && r->last_capture >= 0 &&
+	    message->first == r->last.first)
 		EXPECT(message->last_capture == r->last_capture);
 	/* The latest one's gap is that to the one before it, which it may have skipped. */
 	wrong = info->gap > most || (info->gap < missing && !set);
@@ -332,6 +359,8 @@ static void check(struct reader *r, enum way way, const struct content *message,
 	r->skips |= way == LATEST && (missing > info->gap || cannot_tell(r, message));
 	r->read++;
 	r->lost += missing;
+	r->expired += expired;
+	r->expired_before += expired;
 	r->late += (info->flags & ONBEAT_LATE) != 0;
 	r->last = *message;
 	r->last_capture = info->capture_ns;
@@ -351,7 +380,7 @@ static onbeat_status begin_listener(struct reader *r, int polls)
 	if (polls && onbeat_listener_descriptor(r->in, &r->descriptor) != ONBEAT_OK)
 		r->descriptor = -1;
 	r->last_capture = -1;
-	r->read = r->lost = r->late = 0;
+	r->read = r->lost = r->late = r->expired = r->expired_before = 0;
 	r->skips = r->unknown = 0;
 	return ONBEAT_OK;
 }
@@ -361,14 +390,21 @@ static void end_listener(struct reader *r)
 {
 	onbeat_counters counted;
 
-	must(onbeat_listener_counters(r->in, &counted));
+	must(onbeat_listener_counters_sized(r->in, sizeof(counted), &counted));
+	/* Those behind the last message that was read: nothing but the clock tells of them. */
+	r->unknown |= counted.expired > r->expired_before;
+	r->expired += counted.expired - r->expired_before;
+	counted.received -= counted.expired;
+	EXPECT(lifespan > 0 || counted.expired == 0);
 	EXPECT(step_by || counted.received + counted.lost >= r->read + r->lost);
 	EXPECT(r->unknown || counted.received + counted.lost == r->read + r->lost);
-	EXPECT(r->skips || (counted.received == r->read && counted.late == r->late));
+	EXPECT(r->skips || (counted.received == r->read &&
+			    counted.late - r->late <= r->expired && counted.late >= r->late));
 	EXPECT(counted.received >= r->read && counted.late >= r->late);
 	/* A clock that is set back costs a message. */
 	EXPECT(counted.duplicate == 0 || step_by);
 	fprintf(out, "lost %" PRIu64 "\n", counted.lost);
+	fprintf(out, "expired %" PRIu64 "\n", counted.expired);
 	fprintf(out, "others %" PRIu64 "\n", counted.rejected_talker);
 	fprintf(out, "future %" PRIu64 "\n", counted.rejected_future);
 	onbeat_listener_close(r->in);
@@ -542,6 +578,8 @@ int main(int count, char **arguments)
 		draw(2);
 	if (log == NULL)
 		must(onbeat_open(&run));
+	for (int i = 3; i < count; i++)
+		sscanf(arguments[i], "lifespan:%" SCNd64, &lifespan);
 	for (int i = 3; i < count; i++)
 		sscanf(arguments[i], "step:%" SCNd64 ":%" SCNd64 ":%" SCNd64, &step_from,
 		       &step_until, &step_by);

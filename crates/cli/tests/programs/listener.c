@@ -23,7 +23,7 @@ static void *return_at_once(void *argument)
 static int greet(void)
 {
 	int door = atoi(getenv("ONBEAT_COORDINATOR")), s = -1;
-	unsigned char hello[3] = { 1, 16, 0 }, begin[5] = { 15 }, reply[2048];
+	unsigned char hello[3] = { 1, 17, 0 }, begin[5] = { 15 }, reply[2048];
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(s))];
 	struct iovec part = { reply, sizeof(reply) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,

@@ -228,6 +228,24 @@ static onbeat_status do_deadline(const char *what)
 	return said(what, onbeat_listener_deadline(listener, number() * 1000));
 }
 
+static onbeat_status do_lifespan(const char *what)
+{
+	onbeat_listener *listener = listeners[number()];
+
+	return said(what, onbeat_listener_lifespan(listener, number() * 1000));
+}
+
+static onbeat_status do_expired(const char *what)
+{
+	onbeat_counters c;
+
+	must(onbeat_listener_counters_sized(listeners[number()], sizeof(c), &c));
+	fprintf(out, "%s received=%" PRIu64 " expired=%" PRIu64 "\n", what, c.received,
+		c.expired);
+	fflush(out);
+	return ONBEAT_OK;
+}
+
 static onbeat_status do_liveness(const char *what)
 {
 	onbeat_liveness l;
@@ -330,7 +348,7 @@ static const struct command {
 	{ "note", do_note },	   { "times", do_times }, { "exit", do_exit },
 	{ "loop", do_loop },	   { "dl", do_deadline }, { "live", do_liveness },
 	{ "size", do_size },	   { "xT", do_close_talker }, { "wm", do_write_many },
-	{ "twm", do_write_many },
+	{ "twm", do_write_many }, { "lsp", do_lifespan }, { "exp", do_expired },
 };
 
 static onbeat_status perform(void)

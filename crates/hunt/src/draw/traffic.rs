@@ -217,6 +217,8 @@ impl Draft<'_> {
             let least = (interval + 999) / 1_000;
             least.saturating_mul(dice.between(1, 4)).min(2_592_000_000_000)
         });
+        let delay = channel.get("fixed_delay_us").and_then(Value::as_i64).unwrap_or(60_000);
+        self.maybe(channel, "Channel.lifespan_us", |dice| delay.saturating_mul(dice.between(1, 4)));
         self.maybe(channel, "Channel.vlan", |dice| dice.one(&[2, 2, 3]));
         self.maybe(channel, "Channel.pcp", |dice| dice.between(0, 7));
         self.maybe(channel, "Channel.phase_ns", |dice| {

@@ -77,6 +77,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         listeners: listeners.iter().copied().map(NodeId).collect(),
         fixed_delay: Span::from_ms(2),
         deadline: None,
+        lifespan: None,
         reserve: true,
         vlan: 2,
         pcp: 3,

@@ -132,6 +132,7 @@ impl Network {
             listeners: listeners.to_vec(),
             fixed_delay: Span::from_ms(2),
             deadline: None,
+            lifespan: None,
             reserve: class.is_some(),
             vlan: 2,
             pcp: 3,

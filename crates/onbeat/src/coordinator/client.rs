@@ -235,6 +235,7 @@ impl RunContext {
         let mut end = ListenerEndpoint::new(listener, Limited::new(opened.io), opened.recorder);
         end.count_sooner(&SOONER);
         end.set_deadline(opened.deadline)?;
+        end.set_lifespan(opened.lifespan).map_err(|_| SetupError::ProtocolViolation)?;
         if opened.follows_schedule {
             follow_schedule(&mut end);
         }
@@ -247,8 +248,16 @@ impl RunContext {
             let control = control.as_mut().ok_or(ChannelError::UnknownThread)?;
             let request = Request::Open { role, size, name };
             let (body, descriptors) = control.ask_for_descriptors(&request)?;
-            let Body::Opened { end, start, last, deadline, capacity, parameters, attachment } =
-                body
+            let Body::Opened {
+                end,
+                start,
+                last,
+                deadline,
+                lifespan,
+                capacity,
+                parameters,
+                attachment,
+            } = body
             else {
                 return Err(SetupError::ProtocolViolation);
             };
@@ -290,6 +299,7 @@ impl RunContext {
                 start,
                 last,
                 deadline,
+                lifespan,
                 instance,
                 io,
                 recorder,
@@ -584,6 +594,7 @@ struct Opened {
     last: Option<SyncedTime>,
     /// Of a listener.
     deadline: Option<Span>,
+    lifespan: Option<Span>,
     instance: u8,
     io: EndpointIo,
     recorder: Recorder,

@@ -19,9 +19,9 @@ pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
 /// and runs meet where one of the two is of an older release.
 pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program of another is refused at its first message.
-pub const VERSION: u16 = 16;
-/// The oldest version that is understood: the one in which memory comes with tickets.
-pub const OLDEST_VERSION: u16 = 16;
+pub const VERSION: u16 = 17;
+/// The oldest version that is understood: the one in which ends have lifespans.
+pub const OLDEST_VERSION: u16 = 17;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -193,6 +193,8 @@ pub enum Body<'a> {
         last: Option<SyncedTime>,
         /// Of a listener, if the description says so: the longest time between two messages.
         deadline: Option<Span>,
+        /// Of a listener, if the description says so: when messages expire.
+        lifespan: Option<Span>,
         /// How many records its memory holds.
         capacity: u32,
         /// The channel, as the description has it.
@@ -505,13 +507,23 @@ impl<'a> Reply<'a> {
         match self.body {
             Body::Done => to.u8(1),
             Body::Refused(text) => to.u8(2).rest(clip(text).as_bytes()),
-            Body::Opened { end, start, last, deadline, capacity, parameters: p, attachment } => {
+            Body::Opened {
+                end,
+                start,
+                last,
+                deadline,
+                lifespan,
+                capacity,
+                parameters: p,
+                attachment,
+            } => {
                 let last = last.map_or(i64::MIN, SyncedTime::as_ns);
                 to.u8(3)
                     .u32(end)
                     .u32(start)
                     .i64(last)
                     .i64(deadline.map_or(0, Span::as_ns))
+                    .i64(lifespan.map_or(0, Span::as_ns))
                     .u32(capacity)
                     .put(&p.destination.0)
                     .put(&p.source.0);
@@ -575,6 +587,7 @@ impl<'a> Reply<'a> {
                 start: from.u32()?,
                 last: Some(from.i64()?).filter(|ns| *ns != i64::MIN).map(SyncedTime::from_ns),
                 deadline: Some(from.i64()?).filter(|ns| *ns > 0).map(Span::from_ns),
+                lifespan: Some(from.i64()?).filter(|ns| *ns > 0).map(Span::from_ns),
                 capacity: from.u32()?,
                 parameters: from.parameters()?,
                 attachment: from.attachment()?,
@@ -726,6 +739,7 @@ mod tests {
                 start: 1,
                 last: None,
                 deadline: None,
+                lifespan: Some(Span::from_ms(7)),
                 capacity: 2,
                 parameters: parameters(),
                 attachment: None,
@@ -735,6 +749,7 @@ mod tests {
                 start: 255,
                 last: Some(SyncedTime::from_ns(-7)),
                 deadline: Some(Span::from_ms(5)),
+                lifespan: None,
                 capacity: 2,
                 parameters: parameters(),
                 attachment: Some(Attachment {

@@ -806,9 +806,19 @@ impl<'a> Session<'a> {
         let mut starts = std::iter::successors(before, |at| self.endpoints[*at].before);
         let last = starts.find_map(|at| self.endpoints[at].last_capture());
         let attachment = self.carrier.attachment();
-        let deadline = self.system.channel(channel).deadline.filter(|_| role == Role::Listener);
-        let body =
-            Body::Opened { end: end.0, start, last, deadline, capacity, parameters, attachment };
+        let Channel { deadline, lifespan, .. } = *self.system.channel(channel);
+        let [deadline, lifespan] =
+            [deadline, lifespan].map(|span| span.filter(|_| role == Role::Listener));
+        let body = Body::Opened {
+            end: end.0,
+            start,
+            last,
+            deadline,
+            lifespan,
+            capacity,
+            parameters,
+            attachment,
+        };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
         let door = self.door(node, channel, role);

@@ -110,10 +110,10 @@ impl Rogue<'_> {
             packet.extend(u32::to_le_bytes(size));
             packet.extend(channel.bytes());
             let Some((answer, with)) = self.ask(&packet) else { return };
-            // The end, its starts, its last capture, its deadline, its capacity; then the channel.
-            if answer.first() == Some(&3) && answer.len() > 49 {
+            // The end, its starts, last capture, deadline, lifespan and capacity; then the channel.
+            if answer.first() == Some(&3) && answer.len() > 57 {
                 let end = u32::from_le_bytes([answer[1], answer[2], answer[3], answer[4]]);
-                let addresses = answer[29..49].to_vec();
+                let addresses = answer[37..57].to_vec();
                 let (memory, size) = (with.into_iter().next(), size as usize);
                 self.ends.push(Opened { end, talker, size, memory, addresses });
             }

@@ -144,6 +144,7 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         listeners: vec![NodeId(listener as u32)],
         fixed_delay: Span::from_ms(2),
         deadline: None,
+        lifespan: None,
         reserve: false,
         vlan: 2,
         pcp: 0,

@@ -3,7 +3,8 @@
 #include "../common.h"
 
 static const uint32_t known = ONBEAT_UNTAGGED | ONBEAT_BUSY_POLL | ONBEAT_TIMESTAMPS | ONBEAT_TRACE
-	| ONBEAT_FOLLOW_SCHEDULE | ONBEAT_LAUNCH_TIME | ONBEAT_RESERVE;
+	| ONBEAT_FOLLOW_SCHEDULE | ONBEAT_LAUNCH_TIME | ONBEAT_RESERVE | ONBEAT_NO_MEMORY_LOCK
+	| ONBEAT_NO_CPU_LATENCY;
 
 /* There is no such interface: flags that are accepted come as far as that. */
 static onbeat_status opens(uint32_t flags)
