@@ -177,6 +177,8 @@ impl Draft<'_> {
     fn cores(&mut self, program: &mut Table, of_host: Option<i64>) {
         let core = match of_host {
             Some(cores) => json!(self.dice.below(cores as u64)),
+            // Few hosts do not say how many they have.
+            None if self.chance(10) => self.schema.range("Program.cores[]")[1].clone(),
             None => self.number("Program.cores[]", 1),
         };
         program.insert("cores".into(), json!([core]));
