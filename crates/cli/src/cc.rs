@@ -107,11 +107,19 @@ impl Driver {
                 Err(Stop::Other(error)) => return Err(error),
             }
         }
-        if !self.told(&read, is_right) {
-            return Err(Wrong.into());
+        let (files, all) = Self::joined(&read);
+        show(&files, &all);
+        is_right &= all.iter().all(|found| found.severity != Severity::Error);
+        let done = match is_right {
+            true => self.check_deployment(&read).and_then(|()| self.build(&read)),
+            false => Err(Wrong.into()),
+        };
+        if self.wanted.json {
+            let mut found = to_json(None, &files, &all);
+            found["ok"] = matches!(done, Ok(Exit::Fine)).into();
+            terminal::print(format_args!("{found:#}"));
         }
-        self.check_deployment(&read)?;
-        self.build(&read)
+        done
     }
 
     /// The files of all units, and what is wrong in them.
@@ -129,19 +137,6 @@ impl Driver {
             }
         }
         (files, all)
-    }
-
-    /// Shows what is wrong in all files; whether there are no errors, nor were when they were read.
-    fn told(&self, read: &[Read], is_read: bool) -> bool {
-        let (files, all) = Self::joined(read);
-        show(&files, &all);
-        let is_right = is_read && all.iter().all(|found| found.severity != Severity::Error);
-        if self.wanted.json {
-            let mut found = to_json(None, &files, &all);
-            found["ok"] = is_right.into();
-            terminal::print(format_args!("{found:#}"));
-        }
-        is_right
     }
 
     /// Names of abstract channels and tasks that the whole program does not have are mistakes.

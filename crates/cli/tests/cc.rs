@@ -148,6 +148,9 @@ fn what_the_c_compiler_finds_names_the_users_file_and_line() {
     let place = Place::new(&[("src/a.c", source), ("b.c", "#include \"missing.h\"\n")]);
     let output = place.cc("src/a.c", 1);
     assert!(said(&output).contains("src/a.c:4:"), "{}", said(&output));
+    let output = place.cc("src/a.c --json", 1);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["ok"], false, "{found}");
     assert!(!said(&output).contains("onbeat"), "{}", said(&output));
     let output = place.cc("b.c", 1);
     assert!(said(&output).contains("b.c:1:10: fatal error: missing.h"), "{}", said(&output));
