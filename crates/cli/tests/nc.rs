@@ -390,6 +390,24 @@ fn verdict<'a>(document: &'a Value, property: &str) -> &'a str {
 }
 
 #[test]
+fn nothing_contradicts_the_documented_master_and_slave_as_they_stand() {
+    let document = include_str!("../../../docs/network-code.md");
+    let section = document.split_once("### A master and a slave").expect("the section").1;
+    let mut parts = section.split("```");
+    let mut text = || parts.nth(1).and_then(|text| text.strip_prefix("text\n")).expect("a program");
+    let (master, slave) = (text(), text());
+    let cell = CELL.replace("\"sensor\"", "\"sensor-1\"");
+    let files = [("system.toml", &*cell), ("master.nc", master), ("slave.nc", slave)];
+    let place = directory(&files);
+    // A frame may be overwritten unread, which the slave's application does not mind.
+    let found = verified(place.path(), &["master.nc", "slave.nc"], 6);
+    for one in found["properties"].as_array().expect("a list") {
+        let expected = if one["property"] == "reception" { "unknown" } else { "proven" };
+        assert_eq!(one["verdict"], expected, "{found}");
+    }
+}
+
+#[test]
 fn programs_that_keep_apart_are_proven_and_others_contradicted_by_a_timeline() {
     // Links carry both directions at once: the frames meet on the way to somebody else.
     let third = "[[host]]\nname = \"other\"\n[[link]]\nends = [\"other\", \"bridge\"]\n";
