@@ -153,6 +153,68 @@ fn work_that_takes_longer_than_any_time_has_no_bound() {
     assert!(text(&output.stdout).contains("no bound"), "{}", text(&output.stdout));
 }
 
+/// What is printed of a program in C, and what is said of it.
+fn of_program(source: &str, code: i32) -> (String, String) {
+    let place = Place::with("kind = \"ip\"");
+    std::fs::write(place.path("p.c"), source).expect("written");
+    let output = Command::new(env!("CARGO_BIN_EXE_onbeat"))
+        .env("ONBEAT_HOME", root())
+        .args(["tfg", "p.c"])
+        .current_dir(place.0.path())
+        .output()
+        .expect("onbeat");
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{source}\n{out}\n{said}");
+    (out, said)
+}
+
+#[test]
+fn a_loop_in_which_no_time_passes_neither_ends_nor_is_composable() {
+    for (source, warns) in [
+        ("int main(void) { for (;;) sdelay(0, ms); }", true),
+        ("int main(void) { for (;;) { stp(0, infty, ms); } }", true),
+        ("int main(void) { long n = 0; for (;;) sdelay(n, ms); }", false),
+        ("task a(void) { for (;;) gettime(ms); } int main(void) { a(); }", true),
+        (
+            "int fifochannel(q); task a() { for (;;) { cwrite(q, 1); sdelay(0, ms); } } task b() \
+             { int v; for (;;) { cread(q, v); fdelay(10, ms); } } int main(void) { a(); b(); }",
+            true,
+        ),
+    ] {
+        let (out, said) = of_program(source, 6);
+        assert!(out.starts_with("Not proven"), "{source}\n{out}");
+        assert!(out.contains("no time passes in an endless loop of"), "{source}\n{out}");
+        assert!(!out.contains("The task ends."), "{source}\n{out}");
+        assert_eq!(said.contains("OB4106"), warns, "{source}\n{said}");
+    }
+    let ends = "int main(void) { for (int i = 0; i < 9; i++) sdelay(0, ms); sdelay(1, ms); }";
+    assert!(of_program(ends, 0).0.starts_with("Composable"));
+}
+
+#[test]
+fn no_time_is_stated_of_a_program_that_is_not_c() {
+    let broken = "task a(void)\n{\n\tfor (;;) { rest() fdelay(10, ms); }\n}\n\
+                  int main(void) { a(); }\n";
+    let (out, said) = of_program(broken, 1);
+    assert!(out.is_empty() && said.contains("OB5007") && said.contains("p.c:3:"), "{out}\n{said}");
+}
+
+#[test]
+fn the_branch_that_c_takes_is_the_one_of_the_table() {
+    let source = "task a(void)\n{\n\tsdelay(0, ms);\n\tif (3 - 5u < 10) {\n\
+                  \t\tfdelay(10, ms);\n\t} else {\n\
+                  \t\t__attribute__((exectime(7, 7, ms)));\n\t\tftp(20, 5, ms);\n\t}\n}\n\
+                  int main(void) { a(); }\n";
+    let out = of_program(source, 0).0;
+    assert!(out.contains("t_R(p3)  t_R(p8)") && out.contains("late by up to 2 ms"), "{out}");
+}
+
+#[test]
+fn a_delay_that_is_longer_than_any_has_no_bound() {
+    let source = "int main(void) { long n = 9000000000; sdelay(n, sec); sdelay(1, ms); }";
+    assert!(of_program(source, 0).0.contains("no bound: the delay"));
+}
+
 #[test]
 fn a_description_without_programs_is_refused_as_a_wrong_one_is() {
     let place = Place::with("kind = \"fifo\"\ncapacity = 4");

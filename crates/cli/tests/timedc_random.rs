@@ -19,6 +19,7 @@ const END_NS: i64 = 400_000_000;
 const HEAD: &str = "\
 #include <stdio.h>
 #include <cilktc.h>
+#pragma GCC diagnostic ignored \"-Wsign-compare\"
 
 static void late(const struct timedc_late *point) { (void)point; }
 static void note(int task, int value) { printf(\"%d %d\\n\", task, value); }

@@ -330,7 +330,7 @@ areas! {
         /// A unit is missing or unknown.
         UNIT = "OB4001", "a unit of time is missing or unknown";
         /// A delay is negative.
-        NEGATIVE = "OB4002", "a negative delay";
+        DELAY = "OB4002", "a delay that is negative or too long";
         /// A deadline is after the release.
         DEADLINE = "OB4003", "a deadline after the period";
         /// A variable in a timing argument may have no value.

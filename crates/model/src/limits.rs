@@ -16,6 +16,8 @@ pub const DEVICES: usize = 1_000;
 pub const DEVICE_ENTRIES: i64 = 65_536;
 /// The coarsest tick of a device, and its least entry.
 pub const TICK: Span = Span::from_ms(1);
+/// The longest delay of a program: sums of many are still told apart from for ever.
+pub const PROGRAM_DELAY: Span = Span::from_ns(1 << 58);
 /// Links. A tree has one less than nodes, a mesh has more.
 pub const LINKS: usize = 10_000;
 /// Channels.

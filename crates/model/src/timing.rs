@@ -153,7 +153,7 @@ pub struct Component {
 /// What is proven of all rounds that a component's tasks ever have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// Each of its tasks comes to its end, or stands still: the table has all of it.
+    /// Each of its tasks comes to its end, or waits for ever: the table has all of it.
     Ends,
     /// Everything repeats.
     Repeats {
@@ -184,6 +184,11 @@ pub enum OpenReason {
         /// In [`crate::graph::Graph::tasks`].
         task: usize,
     },
+    /// A task does the same again and again, and no time passes.
+    Still {
+        /// In [`crate::graph::Graph::tasks`].
+        task: usize,
+    },
     /// No task could continue, and something was assumed to come at any time.
     Guessed,
     /// Nothing repeated within the rows that there may be.
@@ -200,6 +205,9 @@ impl OpenReason {
             ),
             Self::Grows { task } => {
                 format!("the times of {} are ever less certain", graph.tasks[*task].name)
+            }
+            Self::Still { task } => {
+                format!("no time passes in an endless loop of {}", graph.tasks[*task].name)
             }
             Self::Guessed => "one waits for what nobody can tell".to_owned(),
             Self::Long => "nothing was found to come again".to_owned(),

@@ -4,7 +4,7 @@ use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, NodeKind, Task, Unary};
 use onbeat_program::graph::{Linked, UnitGraph, link};
 use onbeat_program::source::Expanded;
-use onbeat_program::timedc::{Options, translate};
+use onbeat_program::timedc::{Options, Target, translate};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -177,7 +177,7 @@ fn snapshot(name: &str, made: &Linked) {
 fn lost(text: &str) -> Vec<String> {
     let file = SourceFile { path: String::new(), text: text.to_owned() };
     let made = linked(text);
-    assert_eq!(made.diagnostics.is_empty(), !made.graph.tasks.is_empty());
+    assert_eq!(made.diagnostics.is_empty(), !made.graph.tasks.is_empty(), "{text}");
     let shown = |found: &onbeat_model::diagnostic::Diagnostic| {
         let line = found.at.as_ref().map_or(0, |(origin, _)| file.line(origin.start));
         format!("{}:{line}: {}", found.code, found.message)
@@ -224,6 +224,19 @@ fn what_cannot_be_followed_is_told() {
         ("int main(void) {\n chan_read(row->end, 0); }", 2, "the channel of"),
         ("task f();\nint main(void) {\n f(); }", 3, "no file of the program"),
         ("int main(void) { void *p = &&a;\na:\n sdelay(1, ms);\n goto *p; }", 4, "label"),
+        (
+            "int fifochannel(q);\ntask a() {\n cwrite(q, 1) sdelay(1, ms); }\n\
+             int main(void) { a(); }",
+            3,
+            "`a` is not understood",
+        ),
+        ("task a() { sdelay(1, ms); }\nint main(void) { a();\n", 2, "not understood"),
+        ("int f(int x) { return\n x +; }\nint main(void) { f(1); }", 2, "`f` is not understood"),
+        (
+            "task a() { sdelay(1, ms); }\nint b(void) { if (1) {\n}\nint main(void) { a(); }",
+            4,
+            "not understood",
+        ),
         ("extern int\n fifochannel(c); int main(void) { cwrite(c, 1); }", 2, "capacity"),
     ];
     for (text, line, message) in cases {
@@ -236,6 +249,7 @@ fn what_cannot_be_followed_is_told() {
          void h(int g);\nint main(void) { int x, g = 1; struct s s = { .g = g };\n\
          s.g = (g); sdelay(1, ms); }",
         "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
+        "void f(void) { w(1 2); }\nint main(void) { sdelay(1, ms); }",
         "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
         "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",
         "int fifochannel(c);\ntask f() { cinit(c, 0); sdelay(1, ms); cwrite(c, 1); }\n\
@@ -429,23 +443,36 @@ impl Dice {
     }
 
     /// An expression of `a`, `b` and `c` that C defines, given that integers wrap.
-    fn expression(&mut self, depth: usize) -> String {
-        let leaves = ["a", "b", "c", "1", "7", "-3", "200", "5u", "1000000", "2L", "'x'", "65536"];
+    fn expression(&mut self, leaves: &[&str], depth: usize) -> String {
         if depth == 0 || self.below(6) == 0 {
-            return self.one_of(&leaves).to_owned();
+            return self.one_of(leaves).to_owned();
         }
-        let left = self.expression(depth - 1);
+        let left = self.expression(leaves, depth - 1);
         match self.below(10) {
             0 => format!("({left} / {})", self.one_of(&["1", "3", "7u", "10L"])),
             1 => format!("({left} % {})", self.one_of(&["2", "3", "5u", "9L"])),
             2 => format!("({left} {} {})", self.one_of(&["<<", ">>"]), self.below(9)),
             3 => format!("{}({left})", self.one_of(&["-", "~", "!", "+"])),
             4 => {
-                let kinds = ["int", "unsigned char", "unsigned", "short", "long", "_Bool"];
+                let kinds = [
+                    "int",
+                    "unsigned char",
+                    "unsigned",
+                    "short",
+                    "long",
+                    "_Bool",
+                    "uint8_t",
+                    "int16_t",
+                    "long unsigned int",
+                    "size_t",
+                    "signed char",
+                    "char",
+                    "tick",
+                ];
                 format!("({})({left})", self.one_of(&kinds))
             }
             5 => {
-                let (yes, no) = (self.expression(depth - 1), self.expression(depth - 1));
+                let [yes, no] = [(); 2].map(|()| self.expression(leaves, depth - 1));
                 format!("({left} ? {yes} : {no})")
             }
             _ => {
@@ -453,36 +480,26 @@ impl Dice {
                     "+", "-", "*", "+", "-", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "&&",
                     "||",
                 ];
-                let right = self.expression(depth - 1);
+                let right = self.expression(leaves, depth - 1);
                 format!("({left} {} {right})", self.one_of(&all))
             }
         }
     }
 }
 
-#[test]
-fn random_expressions_have_the_values_that_the_c_compiler_gives_them() {
-    const COUNT: usize = 1_500;
-    let mut dice = Dice(6);
-    let kinds =
-        ["int", "unsigned", "unsigned char", "long", "short", "unsigned long", "signed char"];
-    let mut cases = Vec::new();
-    let mut program = "#include <stdio.h>\nint main(void) {\n".to_owned();
-    for _ in 0..COUNT {
-        let variables: String = ["a", "b", "c"]
-            .iter()
-            .map(|name| {
-                let value = dice.one_of(&[0_i64, 1, 5, 100, 127, 30_000, 2_147_483_647, -1, -128]);
-                format!("{} {name} = {value}; ", dice.one_of(&kinds))
-            })
-            .collect();
-        let expression = dice.expression(3);
-        let _ = writeln!(program, "{{ {variables} printf(\"%ld\\n\", (long)({expression})); }}");
-        cases.push((variables, expression));
+/// What the C program and the analysed one begin with.
+const HEAD: &str = "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n\
+                    typedef unsigned short tick; enum { EA = 3, EB = -2, EC };\n";
+
+/// The values of expressions, each with declarations before it, in the C compiler's judgement.
+fn computed(name: &str, cases: &[(String, String)]) -> Vec<i64> {
+    let mut program = format!("{HEAD}int main(void) {{\n");
+    for (before, expression) in cases {
+        let _ = writeln!(program, "{{ {before} printf(\"%ld\\n\", (long)({expression})); }}");
     }
     program.push_str("}\n");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, binary) = (directory.join("expressions.c"), directory.join("expressions"));
+    let (source, binary) = (directory.join(format!("{name}.c")), directory.join(name));
     fs::write(&source, program).expect("a temporary file");
     let compiled = std::process::Command::new("gcc")
         .args(["-w", "-O0", "-fwrapv", "-o"])
@@ -491,16 +508,170 @@ fn random_expressions_have_the_values_that_the_c_compiler_gives_them() {
     assert!(compiled.expect("gcc").success());
     let output = std::process::Command::new(&binary).output().expect("the program");
     let values = String::from_utf8(output.stdout).expect("numbers");
-    assert_eq!(values.lines().count(), COUNT);
+    let values: Vec<i64> = values.lines().map(|v| v.parse().expect("a number")).collect();
+    assert_eq!(values.len(), cases.len());
+    values
+}
+
+/// The head without what the preprocessor would have done.
+fn head() -> &'static str {
+    HEAD.rsplit('>').next().unwrap_or_default()
+}
+
+#[test]
+fn random_expressions_have_the_values_that_the_c_compiler_gives_them() {
+    const COUNT: usize = 1_500;
+    const LEAVES: [&str; 12] =
+        ["a", "b", "c", "1", "7", "-3", "200", "5u", "1000000", "2L", "'x'", "65536"];
+    let mut dice = Dice(6);
+    let kinds =
+        ["int", "unsigned", "unsigned char", "long", "short", "unsigned long", "signed char"];
+    let mut cases = Vec::new();
+    for _ in 0..COUNT {
+        let variables: String = ["a", "b", "c"]
+            .iter()
+            .map(|name| {
+                let value = dice.one_of(&[0_i64, 1, 5, 100, 127, 30_000, 2_147_483_647, -1, -128]);
+                format!("{} {name} = {value}; ", dice.one_of(&kinds))
+            })
+            .collect();
+        cases.push((variables, dice.expression(&LEAVES, 3)));
+    }
     let mut known = 0;
-    for ((variables, expression), value) in cases.iter().zip(values.lines()) {
+    for ((variables, expression), value) in cases.iter().zip(computed("expressions", &cases)) {
         let text = format!(
-            "task f() {{ {variables} long r = {expression}; \
-             if (r == {value}) sdelay(1, ms); else sdelay(2, ms); }}"
+            "{} task f() {{ {variables} long r = {expression}; \
+             if (r == {value}) sdelay(1, ms); else sdelay(2, ms); }}",
+            head()
         );
         let taken = taken(&text);
         assert_ne!(taken, Some(false), "{variables} {expression} is {value}");
         known += usize::from(taken.is_some());
     }
     assert!(known > COUNT / 3, "{known} of {COUNT} are known");
+}
+
+#[test]
+fn random_constants_have_the_values_that_the_c_compiler_gives_them() {
+    const COUNT: usize = 3_000;
+    const LEAVES: [&str; 32] = [
+        "0",
+        "1",
+        "7",
+        "-3",
+        "200",
+        "5u",
+        "1000000",
+        "2L",
+        "'x'",
+        "65536",
+        "010",
+        "0x7fffffff",
+        "0x80000000",
+        "2147483647",
+        "2147483648",
+        "4294967295",
+        "0xffffffffU",
+        "3ul",
+        "6LL",
+        "0xffffffffffffffff",
+        "18446744073709551615u",
+        "EA",
+        "EB",
+        "EC",
+        "-1",
+        "-5u",
+        "-2147483648",
+        "sizeof(int)",
+        "sizeof(tick)",
+        "0b101",
+        "-128",
+        "255",
+    ];
+    let mut dice = Dice(60);
+    let cases: Vec<(String, String)> =
+        (0..COUNT).map(|_| (String::new(), dice.expression(&LEAVES, 3))).collect();
+    let mut known = 0;
+    for ((_, expression), value) in cases.iter().zip(computed("constants", &cases)) {
+        // Without a branch, or by one on what is unknown.
+        let text = format!(
+            "{} task f() {{ if ((long)({expression}) == {value}) sdelay(1, ms); \
+             else sdelay(2, ms); }}",
+            head()
+        );
+        let taken = taken(&text);
+        assert_ne!(taken, Some(false), "{expression} is {value}");
+        known += usize::from(taken.is_some());
+        // As a delay.
+        let low = value & 0xffff;
+        let text = format!("{} task f() {{ sdelay((uint16_t)({expression}), ns); }}", head());
+        let graph = linked(&text).graph;
+        let of = graph.tasks[0].nodes.iter().find_map(|node| match &node.kind {
+            NodeKind::Point { period, .. } => Some(period.clone()),
+            _ => None,
+        });
+        let of = of.expect("a point");
+        let is_it = of == Expression::Constant(low) || of == Expression::Unknown;
+        assert!(is_it, "{expression} is {value}, not {of:?}");
+    }
+    assert!(known > COUNT * 2 / 3, "{known} of {COUNT} are known");
+}
+
+/// How long the only task sleeps first, if it is constant.
+fn slept(text: &str, target: Target) -> Option<i64> {
+    let files = [SourceFile { path: "c.c".to_owned(), text: text.to_owned() }];
+    let options = Options { target, ..Options::default() };
+    let made = translate(&Expanded::plain(text), &files, options);
+    assert!(made.diagnostics.is_empty(), "{text}: {:?}", made.diagnostics);
+    made.tasks[0].points[0].period.map(|period| period.as_ns())
+}
+
+#[test]
+fn constants_have_the_types_of_their_target_and_of_their_place() {
+    use Target::{FreeRtos, Posix};
+    let on =
+        |constant: &str, target| slept(&format!("task f() {{ sdelay({constant}, ns); }}"), target);
+    assert_eq!(on("sizeof(long) + sizeof(void *)", Posix), Some(16));
+    assert_eq!(on("sizeof(long) + sizeof(void *)", FreeRtos), Some(8));
+    assert_eq!(on("(0x7fffffffL + 1 > 0) + 1", Posix), Some(2));
+    assert_eq!(on("(0x7fffffffL + 1 > 0) + 1", FreeRtos), None, "overflow");
+    assert_eq!(on("(0ul - 1 == 4294967295) + 1", Posix), Some(1));
+    assert_eq!(on("(0ul - 1 == 4294967295) + 1", FreeRtos), Some(2));
+    for target in [Posix, FreeRtos] {
+        assert_eq!(on("(2147483648 > 0) + 4294967295u % 16 + 0xffu", target), Some(271));
+        assert_eq!(on("(char)300", target), Some(44));
+        assert_eq!(on("(char)200 > 0 ? 3 : 4", target), None, "the sign is the machine's choice");
+        assert_eq!(on("(uint8_t)-1", target), Some(255));
+        assert_eq!(on("(0u - 1) % 7", target), Some(3));
+        assert_eq!(on("1u - 2u > 0 ? 3 : 4", target), Some(3));
+        assert_eq!(on("(float)300 > 0", target), None);
+        assert_eq!(on("(_Bool)256", target), Some(1));
+        assert_eq!(on("(int8_t)200 + 60", target), Some(4));
+        assert_eq!(on("1 << 31 < 0", target), None, "C does not define it");
+        assert_eq!(on("1 << 32", target), None);
+        assert_eq!(on("1 / 0", target), None);
+        assert_eq!(on("1 ? 5 : 1 / 0", target), Some(5));
+    }
+    let text = "enum { N = 5 }; task f(int N) { sdelay(N, ns); }";
+    assert_eq!(slept(text, Posix), None, "the parameter");
+    let text = "enum { N = 5 }; void g(int N); task f() { sdelay(N, ns); }";
+    assert_eq!(slept(text, Posix), Some(5), "not that of another function");
+    let text = "enum { N = 5, M = 1ul << 40 }; task f() { sdelay(N < -1 ? 2 : 3, ns); }";
+    assert_eq!(slept(text, Posix), None, "the type of a list with large ones is the compiler's");
+    assert_eq!(
+        taken(
+            "enum e { A }; task f() { enum e x = A; if (x - 5 < 0) sdelay(1, ms); else \
+                      sdelay(2, ms); }"
+        ),
+        None,
+        "so is that of an enumeration"
+    );
+    let text = |kind| {
+        format!(
+            "task f() {{ {kind} x = 0; switch (x - 1) {{ case -1: sdelay(1, ms); break; \
+                 default: sdelay(2, ms); }} }}"
+        )
+    };
+    assert_eq!(taken(&text("unsigned")), Some(true), "a case is of the type of the value");
+    assert_eq!(taken(&text("int")), Some(true));
 }

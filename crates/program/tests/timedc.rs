@@ -132,6 +132,13 @@ const CHECKS: &[(&str, &[&str])] = &[
     ),
     ("task f() { ftp(10, 10, ms); ftp(10, infty, ms); stp(10, 5, us); }", &[]),
     ("task f() {\n ftp(10, 11, ms);\n stp(2 * 4, 9, ms); }", &["OB4003:2", "OB4003:3"]),
+    ("task f() { sdelay((uint8_t)-1, ms); sdelay((0u - 1) % 7, us); }", &[]),
+    ("task f() {\n ftp((unsigned char)300, 100, ms); }", &["OB4003:2"]),
+    (
+        "task f() {\n sdelay(288230376, sec);\n sdelay(288230377, sec);\n ftp(-1ul, infty, ns); }",
+        &["OB4002:3", "OB4002:4"],
+    ),
+    ("task f() {\n aperiodic(300000000, sec); }", &["OB4002:2"]),
     // Values.
     ("task f(int n) { int m; if (n) m = 1; else m = 2; sdelay(m, ms); }", &[]),
     ("int g; task f() { static int s; int m; scanf(\"%d\", &m); sdelay(m + g + s, ms); }", &[]),

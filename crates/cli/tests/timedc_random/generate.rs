@@ -89,6 +89,21 @@ pub(crate) fn task(random: &mut Random, number: usize, first_line: usize) -> (St
     (format!("{head}{body}}}\n"), program)
 }
 
+/// A constant of this value, as C may write it: with suffixes, in other bases, with casts, and with
+/// what wraps.
+pub(crate) fn number(random: &mut Random, value: i64) -> String {
+    match random.below(9) {
+        0 => format!("{value}u"),
+        1 => format!("0x{value:x}L"),
+        2 => format!("(unsigned)({value} + 4294967296)"),
+        3 => format!("({value} - 9u + 9)"),
+        4 => format!("(1 - 2u > 0 ? {value} : {value} + 1)"),
+        5 => format!("((-1 < 1u) + {value})"),
+        6 => format!("(~0u % 2 + {value} - 1)"),
+        _ => value.to_string(),
+    }
+}
+
 /// Lines of a task before its first statement.
 const HEAD_LINES: usize = 4;
 
@@ -101,10 +116,12 @@ fn variable(index: Variable) -> String {
     }
 }
 
-fn condition_text(condition: Condition) -> String {
+fn condition_text(random: &mut Random, condition: Condition) -> String {
     match condition {
-        Condition::Bits(v, mask, value) => format!("({} & {mask}) == {value}", variable(v)),
-        Condition::Less(v, limit) => format!("{} < {limit}", variable(v)),
+        Condition::Bits(v, mask, value) => {
+            format!("({} & {}) == {}", variable(v), number(random, mask), number(random, value))
+        }
+        Condition::Less(v, limit) => format!("{} < {}", variable(v), number(random, limit)),
     }
 }
 
@@ -225,7 +242,7 @@ impl Writer<'_> {
     fn unless(&mut self) -> (String, usize) {
         let condition = self.condition();
         let at = self.push(Step::Unless(condition, 0));
-        (condition_text(condition), at)
+        (condition_text(self.random, condition), at)
     }
 
     fn skip(&mut self) {
@@ -294,10 +311,14 @@ impl Writer<'_> {
         let index = self.program.points.len();
         let is_same = self.random.below(2) == 0;
         let (text, period_ns) = match deadline {
-            Deadline::Constant(ns) if is_same => (format!("{letter}delay({}, ms)", ns / MS), ns),
+            Deadline::Constant(ns) if is_same => {
+                let delay = number(self.random, ns / MS);
+                (format!("{letter}delay({delay}, ms)"), ns)
+            }
             Deadline::Constant(ns) => {
                 let period = ns / MS + self.random.between(0, 4);
-                (format!("{letter}tp({period}, {}, ms)", ns / MS), period * MS)
+                let [first, last] = [period, ns / MS].map(|it| number(self.random, it));
+                (format!("{letter}tp({first}, {last}, ms)"), period * MS)
             }
             Deadline::Variable(v) => (format!("{letter}tp(10, {}, ms)", variable(v)), 10 * MS),
         };
@@ -412,7 +433,8 @@ impl Writer<'_> {
         let has_point = self.random.below(3) == 0 && !self.in_critical;
         // The step is written before the body, and executed behind it.
         let head_line = self.text.len();
-        self.line(&format!("for ({name} = 0; {name} < {limit}; {name}++STEP) {{"));
+        let most = number(self.random, limit);
+        self.line(&format!("for ({name} = 0; {name} < {most}; {name}++STEP) {{"));
         let line = self.line_number() - 1;
         let around = self.body(depth);
         let step = self.push(Step::Increment(n));

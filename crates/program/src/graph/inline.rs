@@ -174,7 +174,7 @@ impl<'a> Linker<'a> {
     }
 
     /// A place of a unit's files, counted through all units.
-    fn origin(&self, unit: usize, origin: Origin) -> Origin {
+    pub(super) fn origin(&self, unit: usize, origin: Origin) -> Origin {
         let before: u16 = self.units[..unit].iter().map(|u| u.file_count).sum();
         Origin { file: origin.file.saturating_add(before), ..origin }
     }

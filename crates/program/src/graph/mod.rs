@@ -44,10 +44,20 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
     let graph = Graph { hosts: vec![host], ..Graph::default() };
     let mut linker = Linker::new(units, program, graph);
     linker.run();
+    // What was not understood may be anything.
+    let unread = units.iter().enumerate().filter_map(|(unit, made)| {
+        let (what, origin) = made.unread.as_ref()?;
+        let text = format!("the C of {what} is not understood here");
+        let help = "correct it if the C compiler refuses it; else write it without this extension \
+                    of C";
+        Some(lost(&text, linker.origin(unit, *origin), "from here", help))
+    });
+    let unread: Vec<Diagnostic> = unread.collect();
     let mut warnings = linker.warnings;
     warnings.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     warnings.dedup();
     let mut diagnostics = linker.diagnostics;
+    diagnostics.extend(unread);
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     diagnostics.dedup();
     let graph = if diagnostics.is_empty() { linker.graph } else { Graph::default() };

@@ -19,6 +19,8 @@ pub struct UnitGraph {
     pub(crate) points: Vec<String>,
     /// Functions that are used other than called: their names, and where.
     pub(crate) pointers: Vec<(String, Origin)>,
+    /// What is not understood as C, and where.
+    pub(crate) unread: Option<(String, Origin)>,
 }
 
 /// A fifochannel.

@@ -4,6 +4,7 @@ use super::syntax::{bare, children, fields, walk};
 use super::unit::{Function, Role, Unit};
 use super::{Origin, codes};
 use onbeat_model::graph::PointKind;
+use onbeat_model::limits;
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -305,15 +306,18 @@ impl<'t> Reader<'_, 't> {
             return None;
         }
         let value = self.unit.constant(node);
-        if value.is_some_and(|v| v < 0) {
-            let help = "write 0 or more";
+        let ns = value.map(|value| value.saturating_mul(i128::from(unit.scale())));
+        let most = i128::from(limits::PROGRAM_DELAY.as_ns());
+        if ns.is_some_and(|ns| ns < 0 || ns > most) {
             let text = format!("a delay of {}", value.unwrap_or(0));
-            self.unit.error(codes::NEGATIVE, node.byte_range(), text, "negative", help);
+            let (label, help) = match ns.is_some_and(|ns| ns < 0) {
+                true => ("negative", "write 0 or more"),
+                false => ("longer than 9 years", "write at most 288230376 s, or `infty`"),
+            };
+            self.unit.error(codes::DELAY, node.byte_range(), text, label, help);
             return None;
         }
-        let constant_ns = value.map(|v| {
-            i64::try_from(v.saturating_mul(i128::from(unit.scale()))).unwrap_or(i64::MAX - 1)
-        });
+        let constant_ns = ns.and_then(|ns| i64::try_from(ns).ok());
         Some(Length { node, constant_ns })
     }
 
@@ -355,7 +359,7 @@ impl<'t> Reader<'_, 't> {
             "ms" | "\"ms\"" => Some(-3),
             "us" | "\"us\"" | "\"micro\"" => Some(-6),
             "ns" | "\"ns\"" => Some(-9),
-            _ => self.unit.constant(inner).and_then(|v| i8::try_from(v).ok()),
+            _ => self.unit.constant(node).and_then(|v| i8::try_from(v).ok()),
         };
         if let Some(exponent @ (0 | -3 | -6 | -9)) = exponent {
             return Some(TimeUnit(exponent));

@@ -233,8 +233,16 @@ impl<'t> Builder<'_, 't> {
             let is_left = steps.iter().any(|s| s.next.contains(&end));
             let behind = super::solve::reachable_from(steps, end);
             let inside = super::solve::reachable_from(steps, again);
-            let ends = inside.iter().any(|s| *s == self.flow.exit || is_point(&steps[*s]));
-            if !ends && !has_point && super::solve::reachable(steps).contains(&again) {
+            // At one of these points no time passes.
+            let is_zero = |step: &Step<'t>| match step.kind {
+                StepKind::Point(p) => self.constructs.points[p].period.constant_ns == Some(0),
+                _ => false,
+            };
+            let waits = |at: &usize| is_point(&steps[*at]) && !is_zero(&steps[*at]);
+            let ends = inside.contains(&self.flow.exit) || inside.iter().any(waits);
+            let never_waits =
+                !steps.iter().any(|s| is_point(s) && !is_zero(s) && range.contains(&s.place.start));
+            if !ends && never_waits && super::solve::reachable(steps).contains(&again) {
                 let steps = inside.into_iter().collect();
                 self.flow.endless.push(Endless { node, again, steps });
             }

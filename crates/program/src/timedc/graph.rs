@@ -4,12 +4,13 @@ use super::construct::{Construct, Constructs, Deadline, Length, TimeUnit};
 use super::flow::{Flow, StepKind, inside};
 use super::guard::{Guards, in_force};
 use super::idle::{Idle, ROUND_NS};
+use super::integer::Integer;
 use super::locks::{self, Objects};
 use super::net;
 use super::program::Program;
 use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
-use super::value::{self, Integer, Reader};
+use super::value::{self, Reader};
 use super::work::{Times, Work};
 use super::{bound, channels, hold};
 use crate::graph::unit::{
@@ -62,6 +63,7 @@ impl<'t> Extractor<'_, 't> {
             keeps_phase: self.unit.options.keep_phase,
             points: self.names.to_vec(),
             pointers: self.pointers(),
+            unread: super::unread::find(self.unit, self.program),
             fifos: ends.fifos.all,
         }
     }
@@ -922,7 +924,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     /// A `switch`: one comparison after the other, if all are known.
-    fn choose(&mut self, at: usize, value: Node<'t>) {
+    fn choose(&mut self, at: usize, chosen: Node<'t>) {
         let Some(cases) = self.flow.cases.get(&at) else { return };
         let targets: Vec<usize> = cases.iter().map(|(_, target)| *target).collect();
         let default = cases.iter().find(|(v, _)| v.is_none()).map(|(_, target)| *target);
@@ -932,19 +934,18 @@ impl<'t> Maker<'_, 't> {
             let is = |node: Option<Node<'t>>, kind| node.is_some_and(|n| n.kind() == kind);
             let is_one = |v: &Node<'t>| is(v.prev_sibling(), "case") && is(v.next_sibling(), ":");
             let value = value.filter(is_one)?;
-            let number = self.all.unit.constant(value)?;
-            Some((i64::try_from(number).ok()?, *target))
+            Some((self.reader.chosen(chosen, value), *target))
         };
-        let known: Vec<(i64, usize)> = cases.iter().filter_map(constant).collect();
-        let is_known = known.len() == cases.iter().filter(|(v, _)| v.is_some()).count();
-        let value = self.reader.read(value);
-        let (Some(last), true) = (default.or(end), is_known && value != Expression::Unknown) else {
+        let known: Vec<(Expression, usize)> = cases.iter().filter_map(constant).collect();
+        let is_known = known.len() == cases.iter().filter(|(v, _)| v.is_some()).count()
+            && known.iter().all(|(is_it, _)| *is_it != Expression::Unknown);
+        let (Some(last), true) = (default.or(end), is_known) else {
             self.steps[at].act = Act::Any;
             return;
         };
-        let mut now = at;
-        for (index, (number, target)) in known.iter().enumerate() {
-            let is_last = index + 1 == known.len();
+        let (mut now, count) = (at, known.len());
+        for (index, (is_it, target)) in known.into_iter().enumerate() {
+            let is_last = index + 1 == count;
             let mut more = self.steps[now].clone();
             more.act = Act::Nothing;
             let otherwise = if is_last {
@@ -953,13 +954,8 @@ impl<'t> Maker<'_, 't> {
                 self.steps.push(more);
                 self.steps.len() - 1
             };
-            let is_it = Expression::Binary(
-                Binary::Equal,
-                Box::new(value.clone()),
-                Box::new(Expression::Constant(*number)),
-            );
             self.steps[now].act = Act::Branch(is_it);
-            self.steps[now].next = vec![*target, otherwise];
+            self.steps[now].next = vec![target, otherwise];
             now = otherwise;
         }
     }

@@ -2,6 +2,7 @@
 //! virtual time would stand still in them. In virtual time, and in the graph, a round of such a
 //! loop takes [`ROUND_NS`].
 
+use super::construct::Constructs;
 use super::flow::{Flow, StepKind};
 use super::program::Program;
 use super::unit::Unit;
@@ -65,6 +66,7 @@ impl Idle<'_> {
 /// The loops of each function, and what is said of them.
 pub(super) fn find<'t>(
     unit: &Unit<'t>,
+    constructs: &Constructs<'t>,
     program: &Program<'t>,
     flows: &[Flow<'t>],
     work: &Work<'t>,
@@ -72,8 +74,8 @@ pub(super) fn find<'t>(
     // Functions in which time may pass, themselves or in what they call.
     let own = (0..flows.len()).filter(|f| {
         let steps = 0..flows[*f].steps.len();
-        work.of_function(unit.functions[*f].name).is_some()
-            || steps.into_iter().any(|at| passes(unit, program, (&flows[*f], *f), work, at))
+        let passes = |at| passes(unit, constructs, program, (&flows[*f], *f), work, at);
+        work.of_function(unit.functions[*f].name).is_some() || steps.into_iter().any(passes)
     });
     let timed = program.callers(own.collect::<HashSet<usize>>());
     let (mut found, mut diagnostics) = (Vec::new(), Vec::new());
@@ -83,7 +85,7 @@ pub(super) fn find<'t>(
                 StepKind::Call(call) => program.callee(call),
                 _ => None,
             };
-            passes(unit, program, (flow, index), work, *at)
+            passes(unit, constructs, program, (flow, index), work, *at)
                 || callee.is_some_and(|f| timed.contains(&f))
         };
         let mut idle = Vec::new();
@@ -108,13 +110,15 @@ pub(super) fn find<'t>(
 /// Whether time may pass at a step, as far as the unit knows.
 fn passes<'t>(
     unit: &Unit<'t>,
+    constructs: &Constructs<'t>,
     program: &Program<'t>,
     (flow, index): (&Flow<'t>, usize),
     work: &Work<'t>,
     at: usize,
 ) -> bool {
     match flow.steps[at].kind {
-        StepKind::Point(_) | StepKind::Skip(_) => true,
+        StepKind::Point(point) => constructs.points[point].period.constant_ns != Some(0),
+        StepKind::Skip(_) => true,
         StepKind::Slot(_) | StepKind::Inner(_) => work.at_step(flow, at).is_some(),
         StepKind::Call(call) => {
             let name = unit.callee(call).unwrap_or("");

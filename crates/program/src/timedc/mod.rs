@@ -4,6 +4,7 @@ mod bound;
 mod busy;
 mod channels;
 mod check;
+mod constant;
 mod construct;
 mod edits;
 mod effort;
@@ -14,6 +15,7 @@ mod graph;
 mod guard;
 mod hold;
 mod idle;
+mod integer;
 mod locks;
 mod net;
 mod output;
@@ -26,12 +28,13 @@ mod solve;
 mod syntax;
 mod tasks;
 mod unit;
+mod unread;
 mod value;
 mod work;
 
 pub(crate) use idle::endless_loop;
+pub(crate) use integer::Integer;
 pub(crate) use locks::is_timed;
-pub(crate) use value::Integer;
 
 use crate::graph::UnitGraph;
 use crate::source::{Edit, Expanded};
@@ -243,7 +246,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         diagnostics: Vec::new(),
     };
     checker.run();
-    let (idle, slow) = idle::find(&unit, &program, &flows, &work);
+    let (idle, slow) = idle::find(&unit, &constructs, &program, &flows, &work);
     let skips: Vec<_> = (0..flows.len()).map(|f| checker.skips(f)).collect();
     diagnostics.append(&mut checker.diagnostics);
     // What is wrong may be the timing point that a loop seems not to have.

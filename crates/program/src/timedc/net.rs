@@ -2,6 +2,7 @@
 
 use super::codes;
 use super::edits::{Edits, Rank};
+use super::integer::{Integer, integer, word};
 use super::syntax::{bare, children, declared, fields, token, walk};
 use super::unit::{Function, Unit, Variable};
 use onbeat_description::manifest;
@@ -338,7 +339,7 @@ pub(super) fn element<'t>(unit: &Unit<'_>, variable: &Variable<'t>) -> Option<(i
     while declarator.kind() == "pointer_declarator" {
         declarator = declarator.child_by_field_name("declarator")?;
     }
-    Some((8, declarator))
+    Some((i64::from(word(unit.options.target) / 8), declarator))
 }
 
 /// How many elements an array has whose initialiser says it: one expression for each.
@@ -355,17 +356,15 @@ fn listed(variable: &Variable<'_>, array: Node<'_>) -> Option<i128> {
     (is_plain && all.iter().all(is_element)).then_some(all.len() as i128)
 }
 
-/// The octets of the type in front of a declarator, on a 64-bit machine.
+/// The octets of the type in front of a declarator.
 pub(super) fn scalar(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
     let kind = variable.kind?;
-    let mut names: Vec<&str> = unit.words(kind).split_whitespace().collect();
-    names.retain(|w| !matches!(*w, "signed" | "unsigned"));
-    match names[..] {
-        ["char" | "int8_t" | "uint8_t" | "bool" | "_Bool"] => Some(1),
-        ["short"] | ["short", "int"] | ["int16_t" | "uint16_t"] => Some(2),
-        [] | ["int" | "float" | "int32_t" | "uint32_t"] => Some(4),
-        ["long"] | ["long", "int" | "long"] | ["long", "long", "int"] => Some(8),
-        ["double" | "int64_t" | "uint64_t" | "size_t" | "ssize_t"] => Some(8),
-        _ => None,
+    match unit.words(kind) {
+        "float" => Some(4),
+        "double" => Some(8),
+        _ => {
+            let kind = integer(unit, kind).filter(|kind| *kind != Integer::ENUM)?;
+            Some(i64::from(kind.bits / 8))
+        }
     }
 }

@@ -53,7 +53,7 @@ const CRITICAL_STANDIN: &str = "while(9)";
 const NESTED_MAX: usize = 64;
 
 /// Extensions that mean nothing to the analysis and that the grammar does not know everywhere.
-const NOISE: [&str; 9] = [
+const NOISE: [&str; 11] = [
     "_Complex",
     "__complex__",
     "__extension__",
@@ -63,6 +63,8 @@ const NOISE: [&str; 9] = [
     "__volatile__",
     "__inline__",
     "__signed__",
+    "__real__",
+    "__imag__",
 ];
 
 /// Cuts C text into tokens, without comments and preprocessor lines.
@@ -146,6 +148,9 @@ pub(super) fn prepare(text: &str) -> Prepared {
             "fifochannel" | "lvchannel" => {
                 scan.channel(index, &mut copy, &mut made).unwrap_or(index + 1)
             }
+            "typeof" | "__typeof" | "__typeof__" if scan.word(index + 1) == "(" => {
+                scan.type_of(index, &mut copy).unwrap_or(index + 1)
+            }
             word if NOISE.contains(&word) => {
                 blank(&mut copy, tokens[index].clone());
                 index + 1
@@ -200,6 +205,14 @@ impl<'a> Scan<'a> {
             }
         }
         None
+    }
+
+    /// The name of a type that nothing is known of.
+    fn type_of(&self, index: usize, copy: &mut [u8]) -> Option<usize> {
+        let close = self.close(index + 1)?;
+        let operand = self.tokens[index].end..self.tokens[close].end;
+        (!copy[operand.clone()].contains(&b'\n')).then(|| copy[operand].fill(b'_'))?;
+        Some(close + 1)
     }
 
     /// What stands between the commas of a list in parentheses.

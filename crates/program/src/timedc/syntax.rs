@@ -82,22 +82,26 @@ pub(super) fn declared<'t>(mut node: Node<'t>) -> Option<Node<'t>> {
     }
 }
 
-/// Takes the parentheses and casts off an expression.
-pub(super) fn bare<'t>(mut node: Node<'t>) -> Node<'t> {
-    loop {
-        let inner = match node.kind() {
-            "parenthesized_expression" => match children(node)[..] {
-                [inner] if inner.kind() != "compound_statement" => Some(inner),
-                _ => None,
-            },
-            "cast_expression" => node.child_by_field_name("value"),
-            _ => None,
-        };
-        match inner {
-            Some(inner) => node = inner,
-            None => return node,
-        }
+/// Takes the parentheses off an expression.
+pub(super) fn plain<'t>(mut node: Node<'t>) -> Node<'t> {
+    while node.kind() == "parenthesized_expression"
+        && let [inner] = children(node)[..]
+        && inner.kind() != "compound_statement"
+    {
+        node = inner;
     }
+    node
+}
+
+/// Takes the parentheses and casts off an expression.
+pub(super) fn bare<'t>(node: Node<'t>) -> Node<'t> {
+    let mut node = plain(node);
+    while node.kind() == "cast_expression"
+        && let Some(inner) = node.child_by_field_name("value")
+    {
+        node = plain(inner);
+    }
+    node
 }
 
 /// The operands of the commas on top of an expression, and the commas.

@@ -2,7 +2,7 @@
 
 use super::effort::look;
 use super::prepare::Prepared;
-use super::syntax::{bare, children, declared, fields, number, token, walk, words};
+use super::syntax::{bare, children, declared, fields, token, walk, words};
 use super::{Options, codes};
 use crate::source::Expanded;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, SourceFile};
@@ -174,15 +174,26 @@ impl<'t> Unit<'t> {
         self.names.remove("");
     }
 
+    /// Enumerators are of type int, unless one of the list does not fit.
     fn read_enumerators(&mut self, list: Node<'t>) {
-        let mut next = Some(0);
+        let (mut next, mut are_int, mut names) = (Some(0), true, Vec::new());
         for enumerator in children(list) {
             let Some(name) = enumerator.child_by_field_name("name") else { continue };
             if let Some(value) = enumerator.child_by_field_name("value") {
                 next = self.constant(value);
             }
-            self.enumerators.insert(self.words(name), next);
+            are_int &= next.is_none_or(|n| i32::try_from(n).is_ok());
+            let name = self.words(name);
+            // Lists of two blocks may have the same name.
+            let other = self.enumerators.insert(name, next);
+            names.push(name);
+            if other.is_some_and(|other| other != next) {
+                self.enumerators.insert(name, None);
+            }
             next = next.map(|n| n + 1);
+        }
+        if !are_int {
+            self.enumerators.extend(names.into_iter().map(|name| (name, None)));
         }
     }
 
@@ -364,39 +375,24 @@ impl<'t> Unit<'t> {
         found
     }
 
-    /// The value of a constant expression: numbers, enumerators and what is computed from them.
-    pub(super) fn constant(&self, node: Node<'t>) -> Option<i128> {
-        let node = bare(node);
-        let field = |name| node.child_by_field_name(name).and_then(|n| self.constant(n));
-        match node.kind() {
-            "number_literal" => number(self.words(node)),
-            "true" => Some(1),
-            "false" => Some(0),
-            "identifier" => self.enumerators.get(self.words(node)).copied().flatten(),
-            "unary_expression" => {
-                let value = field("argument")?;
-                match self.words(node.child_by_field_name("operator")?) {
-                    "-" => Some(-value),
-                    "+" => Some(value),
-                    "!" => Some(i128::from(value == 0)),
-                    _ => None,
-                }
-            }
-            "conditional_expression" => match field("condition")? {
-                0 => field("alternative"),
-                _ => field("consequence"),
-            },
-            "binary_expression" => {
-                let operator = self.words(node.child_by_field_name("operator")?);
-                binary(operator, field("left")?, field("right")?)
-            }
-            _ => None,
-        }
-    }
-
     /// The value of an enumerator.
     pub(super) fn enumerator(&self, name: &str) -> Option<i128> {
         self.enumerators.get(name).copied().flatten()
+    }
+
+    /// The value of a name that is an enumerator where it stands, not a variable.
+    pub(super) fn enumerator_at(&self, node: Node<'t>) -> Option<i128> {
+        let (name, at) = (self.words(node), node.start_byte());
+        let value = self.enumerator(name)?;
+        let variable = self.function_at(at).and_then(|f| self.resolve_index(f, name, at));
+        variable.is_none().then_some(value)
+    }
+
+    /// The function that a place is in.
+    pub(super) fn function_at(&self, at: usize) -> Option<&Function<'t>> {
+        let behind = self.functions.partition_point(|f| f.definition.start_byte() <= at);
+        let function = &self.functions[behind.checked_sub(1)?];
+        function.definition.byte_range().contains(&at).then_some(function)
     }
 
     /// What a name means at a place of a function: the innermost declaration before it.
@@ -472,31 +468,6 @@ fn is_for(node: Node<'_>) -> bool {
         }
     }
     false
-}
-
-fn binary(operator: &str, left: i128, right: i128) -> Option<i128> {
-    let truth = |b: bool| Some(i128::from(b));
-    match operator {
-        "+" => left.checked_add(right),
-        "-" => left.checked_sub(right),
-        "*" => left.checked_mul(right),
-        "/" => left.checked_div(right),
-        "%" => left.checked_rem(right),
-        "<<" => left.checked_mul(1_i128.checked_shl(u32::try_from(right).ok()?)?),
-        ">>" => left.checked_shr(u32::try_from(right).ok()?),
-        "&" => Some(left & right),
-        "|" => Some(left | right),
-        "^" => Some(left ^ right),
-        "==" => truth(left == right),
-        "!=" => truth(left != right),
-        "<" => truth(left < right),
-        ">" => truth(left > right),
-        "<=" => truth(left <= right),
-        ">=" => truth(left >= right),
-        "&&" => truth(left != 0 && right != 0),
-        "||" => truth(left != 0 || right != 0),
-        _ => None,
-    }
 }
 
 /// The body's opening brace.

@@ -2,85 +2,32 @@
 //! unknown wherever C's arithmetic would not be that of plain integers, but for unsigned types of
 //! less than 64 bits.
 
+use super::constant::Constant;
+use super::integer::{Integer, integer};
 use super::net;
-use super::syntax::{bare, children, fields, walk};
+use super::syntax::{bare, children, fields, plain, walk};
 use super::unit::{Function, Unit, Variable};
 use onbeat_model::graph::{Binary, Expression, Unary};
 use tree_sitter::Node;
 
-/// An integer type, or the part of it whose values are taken as known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Integer {
-    /// The least value.
-    lo: i64,
-    /// The greatest value.
-    hi: i64,
-    bits: u8,
-    is_signed: bool,
-}
-
 impl Integer {
-    const INT: Self = Self::signed(32);
-    const BOOL: Self = Self { lo: 0, hi: 1, bits: 8, is_signed: false };
-    /// Of size_t values above those of long are taken as unknown, and so are negative ones of
-    /// enumerations, whose type is the compiler's choice.
-    const ENUM: Self = Self { lo: 0, hi: i32::MAX as i64, bits: 32, is_signed: true };
-
-    const fn signed(bits: u8) -> Self {
-        let hi = i64::MAX >> (64 - bits);
-        Self { lo: -hi - 1, hi, bits, is_signed: true }
-    }
-
-    const fn unsigned(bits: u8) -> Self {
-        let hi = if bits == 64 { i64::MAX } else { (1 << bits) - 1 };
-        Self { lo: 0, hi, bits, is_signed: false }
-    }
-
-    /// Whether what it cannot hold is a value all the same.
-    fn wraps(self) -> bool {
-        !self.is_signed && self.bits < 64 && self != Self::BOOL
-    }
-
-    fn promoted(self) -> Self {
-        if self.bits < 32 { Self::INT } else { self }
-    }
-
-    /// What both are converted to in an operation.
-    fn with(self, other: Self) -> Self {
-        let (a, b) = (self.promoted(), other.promoted());
-        match a.bits.cmp(&b.bits) {
-            std::cmp::Ordering::Less => b,
-            std::cmp::Ordering::Greater => a,
-            std::cmp::Ordering::Equal if a.is_signed && b.is_signed => Self::signed(a.bits),
-            std::cmp::Ordering::Equal => Self::unsigned(a.bits),
-        }
-    }
-
-    /// Whether it has no negative values.
-    pub(crate) fn is_natural(self) -> bool {
-        self.lo == 0
-    }
-
-    /// Whether another type has all of its values.
-    pub(crate) fn is_within(self, other: Self) -> bool {
-        other != Self::BOOL && other.lo <= self.lo && self.hi <= other.hi
-    }
-
     /// An expression converted to this type, unknown if the type does not have its value.
     pub(crate) fn holds(self, expression: Expression) -> Expression {
         match expression {
             Expression::Unknown => Expression::Unknown,
-            Expression::Constant(value) if self == Self::BOOL => {
-                Expression::Constant(i64::from(value != 0))
-            }
-            Expression::Constant(value) if (self.lo..=self.hi).contains(&value) => expression,
+            Expression::Constant(value) => written(self.convert(i128::from(value))),
             _ if self.wraps() => unary(Unary::Wrap { bits: self.bits }, expression),
-            Expression::Constant(_) => Expression::Unknown,
             _ if self == Self::BOOL => binary(Binary::Unequal, expression, Expression::Constant(0)),
             _ if self.lo == i64::MIN => expression,
             _ => unary(Unary::Within { lo: self.lo, hi: self.hi }, expression),
         }
     }
+}
+
+/// A constant, as far as the graph can write it.
+fn written(value: Option<i128>) -> Expression {
+    let value = value.and_then(|value| i64::try_from(value).ok());
+    value.map_or(Expression::Unknown, Expression::Constant)
 }
 
 fn binary(operation: Binary, left: Expression, right: Expression) -> Expression {
@@ -108,9 +55,6 @@ fn unary(operation: Unary, inner: Expression) -> Expression {
     }
 }
 
-/// The most names by which one type is followed.
-const TYPEDEFS_MAX: usize = 16;
-
 /// An expression larger than this is taken as unknown.
 const SIZE_MAX: usize = 200;
 
@@ -122,15 +66,24 @@ struct Value {
     lo: i128,
     hi: i128,
     kind: Integer,
+    /// Its value, if it is constant: computed by C's rules, step by step.
+    exact: Option<i128>,
+}
+
+impl From<Constant> for Value {
+    fn from(Constant { value, kind }: Constant) -> Self {
+        let (lo, hi) = value.map_or((kind.lo.into(), kind.hi.into()), |value| (value, value));
+        Self { expression: written(value), lo, hi, kind, exact: value }
+    }
 }
 
 impl Value {
     fn of(expression: Expression, kind: Integer) -> Self {
-        let (lo, hi) = match expression {
-            Expression::Constant(value) => (value, value),
-            _ => (kind.lo, kind.hi),
-        };
-        Self { expression, lo: i128::from(lo), hi: i128::from(hi), kind }
+        Self { expression, lo: kind.lo.into(), hi: kind.hi.into(), kind, exact: None }
+    }
+
+    fn constant(&self) -> Option<Constant> {
+        self.exact.map(|_| Constant { value: self.exact, kind: self.kind })
     }
 
     fn truth(expression: Expression) -> Self {
@@ -145,6 +98,9 @@ impl Value {
     }
 
     fn fit(&self, kind: Integer) -> Self {
+        if let Some(constant) = self.constant() {
+            return constant.to(kind).into();
+        }
         if kind != Integer::BOOL && i128::from(kind.lo) <= self.lo && self.hi <= i128::from(kind.hi)
         {
             return Self { kind, ..self.clone() };
@@ -213,39 +169,6 @@ fn qualifiers<'u, 't>(
     all.into_iter().filter(|n| n.kind() == "type_qualifier").map(|n| unit.words(n))
 }
 
-/// A type's name as an integer type, on a 64-bit machine.
-fn integer<'t>(unit: &Unit<'t>, kind: Node<'t>) -> Option<Integer> {
-    let names = std::iter::successors(Some(kind), |kind| unit.named_type(*kind));
-    names.take(TYPEDEFS_MAX).find_map(|kind| standard(unit, kind))
-}
-
-/// An integer type of C's own, or an enumeration.
-fn standard(unit: &Unit<'_>, kind: Node<'_>) -> Option<Integer> {
-    if kind.kind() == "enum_specifier" {
-        return Some(Integer::ENUM);
-    }
-    let mut names: Vec<&str> = unit.words(kind).split_whitespace().collect();
-    let is_signed = !names.contains(&"unsigned");
-    names.retain(|w| !matches!(*w, "signed" | "unsigned"));
-    let of = |bits| if is_signed { Integer::signed(bits) } else { Integer::unsigned(bits) };
-    match names[..] {
-        ["bool" | "_Bool"] => Some(Integer::BOOL),
-        ["char"] => Some(of(8)),
-        ["int8_t"] => Some(Integer::signed(8)),
-        ["uint8_t"] => Some(Integer::unsigned(8)),
-        ["short"] | ["short", "int"] => Some(of(16)),
-        ["int16_t"] => Some(Integer::signed(16)),
-        ["uint16_t"] => Some(Integer::unsigned(16)),
-        [] | ["int"] => Some(of(32)),
-        ["int32_t"] => Some(Integer::signed(32)),
-        ["uint32_t"] => Some(Integer::unsigned(32)),
-        ["long"] | ["long", "int" | "long"] | ["long", "long", "int"] => Some(of(64)),
-        ["int64_t" | "ssize_t" | "ptrdiff_t" | "intptr_t" | "time_t"] => Some(Integer::signed(64)),
-        ["uint64_t" | "size_t" | "uintptr_t"] => Some(Integer::unsigned(64)),
-        _ => None,
-    }
-}
-
 /// Whether the condition of a `for` loop holds when control comes to it first: its counter begins
 /// with a constant, and is compared with another one.
 pub(super) fn begins<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> bool {
@@ -264,8 +187,8 @@ pub(super) fn begins<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t
         };
         let value = ["value", "right"].map(|field| assignment.child_by_field_name(field));
         let from = unit.constant(value.into_iter().flatten().next().filter(|_| is_plain)?)?;
-        let condition = bare(node.child_by_field_name("condition")?);
-        let left = bare(condition.child_by_field_name("left")?);
+        let condition = plain(node.child_by_field_name("condition")?);
+        let left = plain(condition.child_by_field_name("left")?);
         let at = unit.resolve_index(function, unit.words(left), left.start_byte())?;
         let kind = register(unit, &function.variables[at])?;
         let to = unit.constant(condition.child_by_field_name("right")?)?;
@@ -305,6 +228,16 @@ impl<'t> Reader<'_, 't> {
         (self.read(node), kind)
     }
 
+    /// Whether a `switch` comes to a case, the constant of which becomes one of the value's type.
+    pub(super) fn chosen(&self, value: Node<'t>, case: Node<'t>) -> Expression {
+        let chosen = self.value(value, &self.moved(value)).zip(self.unit.typed(case));
+        let made = chosen.and_then(|(value, case)| {
+            let kind = value.kind.promoted();
+            operation("==", value.to(kind), case.to(kind).into())
+        });
+        self.limited(made, None)
+    }
+
     /// A part of one.
     pub(super) fn part(&self, node: Node<'t>, whole: Node<'t>) -> Expression {
         self.limited(self.value(node, &self.moved(whole)), None)
@@ -342,7 +275,7 @@ impl<'t> Reader<'_, 't> {
         let by = match value {
             Some(node) if self.moves(node, variable) => None,
             Some(node) => self.value(node, &self.moved(node)),
-            None => Some(Value::of(Expression::Constant(1), Integer::INT)),
+            None => Some(Value::from(Constant::int(1))),
         };
         let made = by.and_then(|by| operation(operator, old, by)).map(|v| v.to(*kind).expression);
         made.unwrap_or(Expression::Unknown)
@@ -391,18 +324,13 @@ impl<'t> Reader<'_, 't> {
         let field = |name| node.child_by_field_name(name);
         let of = |name| self.value(field(name)?, moved);
         match node.kind() {
-            "parenthesized_expression" => match children(node)[..] {
-                [inner] if inner.kind() != "compound_statement" => self.value(inner, moved),
-                _ => None,
-            },
-            "number_literal" => literal(self.unit.words(node)),
-            "char_literal" => {
-                let text = self.unit.words(node).strip_prefix('\'')?.strip_suffix('\'')?;
-                let [byte] = text.as_bytes() else { return None };
-                byte.is_ascii().then(|| constant(i64::from(*byte)))
+            "parenthesized_expression" => {
+                let inner = plain(node);
+                (inner != node).then(|| self.value(inner, moved))?
             }
-            "true" => Some(constant(1)),
-            "false" => Some(constant(0)),
+            "number_literal" | "char_literal" | "true" | "false" | "sizeof_expression" => {
+                self.unit.typed(node).map(Value::from)
+            }
             "identifier" => self.name(node, moved),
             "cast_expression" => {
                 let kind = field("type")?;
@@ -410,7 +338,6 @@ impl<'t> Reader<'_, 't> {
                 let kind = integer(self.unit, kind.child_by_field_name("type")?)?;
                 Some(of("value").filter(|_| is_plain)?.to(kind))
             }
-            "sizeof_expression" => self.size_of(node),
             "unary_expression" => self.unary(node, moved),
             "update_expression" => self.update(node, moved),
             "assignment_expression" => {
@@ -443,35 +370,41 @@ impl<'t> Reader<'_, 't> {
             let is_known = !moved.contains(&variable);
             return is_known.then(|| Value::of(Expression::Register(variable as u16), kind));
         }
-        let name = self.unit.words(node);
-        if let Some(value) = self.unit.constant(node) {
-            return Some(constant(i64::try_from(value).ok()?));
+        if let Some(constant) = self.unit.typed(node) {
+            return Some(constant.into());
         }
+        let name = self.unit.words(node);
         let global = self.unit.globals.iter().find(|g| g.name == name)?;
-        let is_const = qualifiers(self.unit, global).any(|q| q == "const");
+        let has = |word| qualifiers(self.unit, global).any(|q| q == word);
         let is_plain = global.declarator.kind() == "identifier";
-        let kind = integer(self.unit, global.kind?).filter(|_| is_const && is_plain)?;
+        let is_fixed = is_plain && has("const") && !has("volatile");
+        let kind = integer(self.unit, global.kind?).filter(|_| is_fixed)?;
         // Not the value of another one, which may be this.
-        let value = self.unit.constant(global.value?)?;
-        Some(constant(i64::try_from(value).ok()?).to(kind))
+        Some(self.unit.typed(global.value?)?.to(kind).into())
     }
 
     fn unary(&self, node: Node<'t>, moved: &[usize]) -> Option<Value> {
         let value = self.value(node.child_by_field_name("argument")?, moved)?;
+        let operator = self.unit.words(node.child_by_field_name("operator")?);
+        if let Some(constant) = value.constant() {
+            return constant.unary(operator).map(Value::from);
+        }
         let kind = value.kind.promoted();
         let inner = value.expression.clone();
-        match self.unit.words(node.child_by_field_name("operator")?) {
+        match operator {
             "-" => Some(Value {
                 expression: unary(Unary::Minus, inner),
                 lo: -value.hi,
                 hi: -value.lo,
                 kind,
+                exact: None,
             }),
             "~" => Some(Value {
                 expression: unary(Unary::Complement, inner),
                 lo: -value.hi - 1,
                 hi: -value.lo - 1,
                 kind,
+                exact: None,
             }),
             "+" => Some(Value { kind, ..value }),
             "!" => {
@@ -491,74 +424,22 @@ impl<'t> Reader<'_, 't> {
         }
         let now = Value::of(Expression::Register(variable as u16), kind);
         let text = self.unit.words(node);
-        let one = Value::of(Expression::Constant(1), Integer::INT);
+        let one = Value::from(Constant::int(1));
         match () {
             () if text.starts_with("++") || text.starts_with("--") => Some(now),
             () if text.ends_with("++") => operation("-", now, one).map(|v| v.to(kind)),
             () => operation("+", now, one).map(|v| v.to(kind)),
         }
     }
-
-    fn size_of(&self, node: Node<'t>) -> Option<Value> {
-        let octets = if let Some(kind) = node.child_by_field_name("type") {
-            match kind.child_by_field_name("declarator") {
-                Some(d) if d.kind() == "abstract_pointer_declarator" => 8,
-                Some(_) => return None,
-                None => {
-                    let kind = integer(self.unit, kind.child_by_field_name("type")?)?;
-                    i64::from(kind.bits / 8)
-                }
-            }
-        } else {
-            let value = bare(node.child_by_field_name("value")?);
-            let (target, is_part) = match value.kind() {
-                "subscript_expression" => (bare(value.child_by_field_name("argument")?), true),
-                _ => (value, false),
-            };
-            let name = self.unit.words(target);
-            let local = self.unit.resolve(self.function, name, target.start_byte());
-            let global = || self.unit.globals.iter().find(|g| g.name == name);
-            let variable = local.or_else(global).filter(|v| !v.is_parameter)?;
-            match is_part {
-                false => net::object(self.unit, variable)?,
-                true => {
-                    let (octets, array) = net::element(self.unit, variable)?;
-                    let inner = array.child_by_field_name("declarator")?;
-                    let is_plain = array.kind() == "array_declarator";
-                    (is_plain && inner.kind() == "identifier").then_some(octets)?
-                }
-            }
-        };
-        Some(Value::of(Expression::Constant(octets), Integer::unsigned(64)))
-    }
-}
-
-fn constant(value: i64) -> Value {
-    let kind = if i32::try_from(value).is_ok() { Integer::INT } else { Integer::signed(64) };
-    Value::of(Expression::Constant(value), kind)
-}
-
-/// A number with its type.
-fn literal(text: &str) -> Option<Value> {
-    let value = i64::try_from(super::syntax::number(text)?).ok()?;
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.trim_end_matches(['u', 'l']);
-    let suffix = &lower[digits.len()..];
-    let is_decimal = !digits.starts_with('0') || digits == "0";
-    let kinds = [
-        (Integer::INT, suffix.is_empty()),
-        (Integer::unsigned(32), !suffix.contains('l') && (suffix.contains('u') || !is_decimal)),
-        (Integer::signed(64), !suffix.contains('u')),
-        (Integer::unsigned(64), true),
-    ];
-    let kind = kinds.iter().find(|(k, may_be)| *may_be && (k.lo..=k.hi).contains(&value))?.0;
-    Some(Value::of(Expression::Constant(value), kind))
 }
 
 /// `c ? a : b` without a branch.
 fn choice(condition: &Value, yes: Value, no: Value) -> Option<Value> {
     let kind = yes.kind.with(no.kind);
     let (yes, no) = (yes.to(kind), no.to(kind));
+    if let Some(value) = condition.exact {
+        return Some(if value == 0 { no } else { yes });
+    }
     let inner = condition.fit(condition.kind).expression;
     let zero = || Expression::Constant(0);
     let is = binary(Binary::Unequal, inner.clone(), zero());
@@ -569,10 +450,13 @@ fn choice(condition: &Value, yes: Value, no: Value) -> Option<Value> {
         binary(Binary::Multiply, no.expression, is_not),
     );
     let (lo, hi) = (yes.lo.min(no.lo), yes.hi.max(no.hi));
-    Some(Value { expression: sum, lo, hi, kind })
+    Some(Value { expression: sum, lo, hi, kind, exact: None })
 }
 
 fn operation(operator: &str, left: Value, right: Value) -> Option<Value> {
+    if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
+        return left.binary(operator, right).map(Value::from);
+    }
     let arithmetic = match operator {
         "+" => Some(Binary::Add),
         "-" => Some(Binary::Subtract),
@@ -623,6 +507,7 @@ fn operation(operator: &str, left: Value, right: Value) -> Option<Value> {
             lo: bound(left.lo.min(0)),
             hi: bound(left.hi.max(0)),
             kind,
+            exact: None,
         });
     }
     let operation = match operator {
@@ -639,7 +524,8 @@ fn operation(operator: &str, left: Value, right: Value) -> Option<Value> {
         Binary::Divide if kind.is_signed => (i128::from(kind.lo), i128::from(kind.hi) + 1),
         _ => (i128::from(kind.lo), i128::from(kind.hi)),
     };
-    Some(Value { expression: binary(operation, left.expression, right.expression), lo, hi, kind })
+    let expression = binary(operation, left.expression, right.expression);
+    Some(Value { expression, lo, hi, kind, exact: None })
 }
 
 fn ring(operation: Binary, left: Value, right: Value) -> Value {
@@ -656,5 +542,6 @@ fn ring(operation: Binary, left: Value, right: Value) -> Value {
     let most = i128::MAX >> 2;
     let lo = all.iter().copied().min().unwrap_or(-most).clamp(-most, most);
     let hi = all.iter().copied().max().unwrap_or(most).clamp(-most, most);
-    Value { expression: binary(operation, left.expression, right.expression), lo, hi, kind }
+    let expression = binary(operation, left.expression, right.expression);
+    Value { expression, lo, hi, kind, exact: None }
 }

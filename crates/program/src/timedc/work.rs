@@ -9,6 +9,7 @@ use super::prepare::Exectime;
 use super::program::Program;
 use super::syntax::{declared, fields, number};
 use super::unit::Unit;
+use onbeat_model::limits;
 use std::collections::{HashMap, HashSet};
 
 /// Best and worst case in nanoseconds.
@@ -86,14 +87,18 @@ fn times(unit: &mut Unit<'_>, attribute: &Exectime) -> Option<Times> {
             return None;
         }
     };
-    let read = |text: &str| number(text.trim_matches(['(', ')'])).map(|n| n * scale);
+    let read = |text: &str| {
+        number(text.trim_matches(['(', ')'])).map(|number| number.saturating_mul(scale))
+    };
     let (Some(best), Some(worst)) = (read(numbers[0]), read(numbers[1])) else {
         unit.error(codes::FORM, at, "an execution time is a whole number", "here", help);
         return None;
     };
-    if best < 0 || worst < 0 {
-        let help = "write 0 or more";
-        unit.error(codes::NEGATIVE, at, "a negative execution time", "here", help);
+    let most = i128::from(limits::PROGRAM_DELAY.as_ns());
+    if [best, worst].iter().any(|time| !(0..=most).contains(time)) {
+        let help = "write 0 or more, and at most 288230376 s";
+        let text = "an execution time that is negative or longer than 9 years";
+        unit.error(codes::DELAY, at, text, "here", help);
         return None;
     }
     if best > worst {

@@ -3,7 +3,7 @@
 
 use super::words::{self, letter};
 use onbeat_model::graph::{Interval, NodeKind, Task, TaskNode};
-use onbeat_model::timing::{Course, Level, Row, Timing, TimingReport};
+use onbeat_model::timing::{Course, Level, OpenReason, Row, Timing, TimingReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The table of one task.
@@ -157,9 +157,15 @@ fn closed(timing: &Timing, task: usize) -> String {
     let place = component.and_then(|one| one.tasks.iter().position(|of| *of == task));
     let again = component.zip(place).and_then(|(one, place)| one.course.again(place));
     let Some((from, every, shift)) = again else {
-        let is_open = component.is_some_and(|one| matches!(one.course, Course::Open { .. }));
+        let why = component.and_then(|one| match one.course {
+            Course::Open { why, .. } => Some(why),
+            _ => None,
+        });
+        if why == Some(OpenReason::Still { task }) {
+            return format!("No time passes any more from iteration {rounds} on.");
+        }
         let mut open = timing.open.iter().map(|row| timing.rows[*row].task);
-        return match is_open && open.any(|of| of == task) {
+        return match why.is_some() && open.any(|of| of == task) {
             true => format!("Not found to repeat itself in {rounds} iterations."),
             false => "The task ends.".to_owned(),
         };

@@ -245,7 +245,8 @@ pub struct ComponentEntry {
     /// Of an open one: how many rounds of each outermost loop are known.
     pub within: Option<u32>,
     /// Of an open one, why: `full` (a channel may lose values), `grows` (its times are ever less
-    /// certain), `guessed` (one waits for something unknown), `long` (nothing repeated).
+    /// certain), `still` (no time passes in an endless loop), `guessed` (one waits for something
+    /// unknown), `long` (nothing repeated).
     pub why: Option<String>,
 }
 
@@ -613,6 +614,7 @@ fn component(component: &Component) -> ComponentEntry {
             let why = match why {
                 OpenReason::Full { .. } => "full",
                 OpenReason::Grows { .. } => "grows",
+                OpenReason::Still { .. } => "still",
                 OpenReason::Guessed => "guessed",
                 OpenReason::Long => "long",
             };

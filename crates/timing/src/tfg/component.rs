@@ -68,6 +68,7 @@ impl Fixpoint<'_> {
     pub(super) fn course(&self, tasks: &[usize]) -> Course {
         let endless = tasks.iter().filter_map(|task| Some((*task, self.front(*task)?.0)));
         let done = endless.map(|(_, key)| if key.len() > 1 { key[1] - 1 } else { 0 });
+        let done = done.chain(tasks.iter().filter_map(|task| self.tasks[*task].still));
         match done.min() {
             None => Course::Ends,
             Some(done) => {
@@ -92,7 +93,11 @@ impl Fixpoint<'_> {
             let half = width(cuts.get(cuts.len() / 2));
             width(cuts.last()).zip(half).is_some_and(|(last, half)| last > half)
         };
-        full.or_else(|| self.is_forced.then_some(OpenReason::Guessed))
+        let is_still = |task: &&usize| self.tasks[**task].still.is_some();
+        let still = tasks.iter().find(is_still).map(|task| OpenReason::Still { task: *task });
+        still
+            .or(full)
+            .or_else(|| self.is_forced.then_some(OpenReason::Guessed))
             .or_else(|| tasks.iter().find(grows).map(|task| OpenReason::Grows { task: *task }))
             .unwrap_or(OpenReason::Long)
     }

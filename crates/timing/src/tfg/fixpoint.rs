@@ -42,6 +42,9 @@ pub(super) struct Progress {
     pub(super) taken: Vec<Reads>,
     /// Reading ends of which a message may have got lost.
     pub(super) loses: BTreeSet<usize>,
+    /// After how many rounds of an outermost loop all executions are in one that has no end and in
+    /// which no time passes.
+    pub(super) still: Option<u32>,
 }
 
 /// A read.
@@ -346,7 +349,8 @@ impl<'a> Fixpoint<'a> {
         let begins = tasks.iter().filter_map(|t| Some(self.front(*t)?.1.now.lo));
         let mut horizon = begins.min()?;
         loop {
-            if self.is_forced || self.is_reopened {
+            let is_still = tasks.iter().any(|task| self.tasks[*task].still.is_some());
+            if self.is_forced || self.is_reopened || is_still {
                 return None;
             }
             if let Some(found) = self.repeats(tasks) {

@@ -3,6 +3,7 @@
 use super::fixpoint::{Cut, Fixpoint, Head, PERIOD};
 use super::order::{Key, Order};
 use super::state::{NEVER, Second, State};
+use onbeat_model::graph::NodeKind;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{CauseKind, Level};
 
@@ -33,6 +34,9 @@ impl Fixpoint<'_> {
         if last.as_ref().is_some_and(is_same) {
             // Where time passes in it, it may continue for ever.
             self.tasks[task].is_lossy |= state.now.hi.is_none();
+            if state.now.hi.is_some() && self.is_zeno(task, node, head) {
+                self.tasks[task].still = Some(rounds[0] - 1);
+            }
             if self.statics[task].order.is_tail(node) {
                 self.end(task, &state);
             }
@@ -53,6 +57,19 @@ impl Fixpoint<'_> {
         }
         self.tasks[task].heads.insert(head, Head { rounds, state: state.clone(), is_any });
         Some(state)
+    }
+
+    /// Whether all executions are in a loop that has timing points, `gettime` or writes, and no
+    /// deadline or end. One of other code only waits for something, or works.
+    fn is_zeno(&self, task: usize, node: usize, head: u32) -> bool {
+        let statics = &self.statics[task];
+        let is_timed = |kind: &NodeKind| {
+            matches!(kind, NodeKind::Point { .. } | NodeKind::Gettime | NodeKind::Write { .. })
+        };
+        let mut nodes = statics.task.nodes.iter().enumerate();
+        self.tasks[task].frontier.is_empty()
+            && statics.task.nodes[node].guard.is_none()
+            && nodes.any(|(at, n)| is_timed(&n.kind) && statics.order.loops(at).contains(&head))
     }
 
     pub(super) fn most_rounds(&self, task: usize, key: &Key, head: u32) -> u32 {

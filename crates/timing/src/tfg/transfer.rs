@@ -7,12 +7,10 @@ use super::order::{Key, Order};
 use super::state::{Busy, Count, Holds, Late, NEVER, Second, State, least, plus, sum};
 use super::statics::Endpoint;
 use onbeat_model::graph::{ChannelKind, Expression, Interval, NetworkChannel, NodeKind, PointKind};
+use onbeat_model::limits;
 use onbeat_model::rate::Pace;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{CauseKind, Level, Miss, Row};
-
-/// Delays above are as good as for ever: sums of them must not overflow.
-const LONGEST: i64 = 1 << 58;
 
 /// Any time.
 const ANY: Interval = Interval::from(Span::ZERO);
@@ -32,8 +30,10 @@ pub(super) struct Visit {
     arrived: Interval,
 }
 
+/// None if it is unknown: a longer one than there may be has no bound either.
 fn delay(expression: &Expression, registers: &[Option<i64>]) -> Option<Span> {
-    expression.value(registers).map(|ns| Span::from_ns(ns.clamp(-LONGEST, LONGEST)))
+    let delay = Span::from_ns(expression.value(registers)?.max(-limits::PROGRAM_DELAY.as_ns()));
+    (delay <= limits::PROGRAM_DELAY).then_some(delay)
 }
 
 impl Fixpoint<'_> {
@@ -41,7 +41,7 @@ impl Fixpoint<'_> {
     pub(super) fn deadline(&self, task: usize, point: usize, state: &State) -> Option<Span> {
         match &self.graph.tasks[task].nodes[point].kind {
             NodeKind::Point { deadline: Some(deadline), .. } => delay(deadline, &state.registers),
-            _ => Some(Span::from_ns(LONGEST)),
+            _ => Some(limits::PROGRAM_DELAY),
         }
     }
 
