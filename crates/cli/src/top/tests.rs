@@ -317,6 +317,7 @@ fn counts_that_lie_do_no_harm() {
         received: u64::MAX,
         lost: u64::MAX,
         late: u64::MAX,
+        expired: u64::MAX,
         duplicate: u64::MAX,
         rate_exceeded: u64::MAX,
         rejected: [u64::MAX; 10],
