@@ -250,15 +250,21 @@ pub(crate) fn wanted<T>(pointer: *const T, name: &str) -> Result<(), Failure> {
     if pointer.is_null() { Err(Failure::null(name)) } else { Ok(()) }
 }
 
-/// Where a pointer is to be stored, with NULL in it until there is one.
+/// [`entry`] of a function that makes something: when the run is over there is none, and the
+/// status is no failure, so `out` gets NULL.
 ///
 /// # Safety
 /// `out` is NULL or valid for writing.
-pub(crate) unsafe fn cleared<T>(out: *mut *mut T, name: &str) -> Result<(), Failure> {
-    wanted(out, name)?;
-    // SAFETY: the caller's promise; not NULL.
-    unsafe { store(out, std::ptr::null_mut()) };
-    Ok(())
+pub(crate) unsafe fn entry_to<T>(
+    out: *mut *mut T,
+    body: impl FnOnce() -> Result<onbeat_status, Failure>,
+) -> onbeat_status {
+    let status = entry(body);
+    if status == onbeat_status::OnbeatStopped {
+        // SAFETY: the caller's promise.
+        unsafe { store(out, std::ptr::null_mut()) };
+    }
+    status
 }
 
 /// A text from C, which the header calls `name`.

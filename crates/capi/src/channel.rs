@@ -1,7 +1,7 @@
 //! Channel ends.
 
 use crate::boundary::{
-    Failure, cleared, close, entry, onbeat_status, quick_entry, shared, store, text, value, wanted,
+    Failure, close, entry, entry_to, onbeat_status, quick_entry, shared, store, text, value, wanted,
 };
 use crate::context::onbeat;
 use crate::reservation::onbeat_reservation;
@@ -247,18 +247,19 @@ pub unsafe extern "C" fn onbeat_talker_open(
     size: usize,
     out: *mut *mut onbeat_talker,
 ) -> onbeat_status {
-    entry(|| {
+    let made = || {
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        // SAFETY: the caller's promise.
-        unsafe { cleared(out, "out") }?;
+        wanted(out, "out")?;
         let end = context.0.open_talker(name, size)?;
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(Box::new(onbeat_talker { end }))) };
         Ok(onbeat_status::OnbeatOk)
-    })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { entry_to(out, made) }
 }
 
 /// Closes a talker endpoint and frees it. NULL is allowed.
@@ -663,13 +664,12 @@ pub unsafe extern "C" fn onbeat_listener_open(
     size: usize,
     out: *mut *mut onbeat_listener,
 ) -> onbeat_status {
-    entry(|| {
+    let made = || {
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        // SAFETY: the caller's promise.
-        unsafe { cleared(out, "out") }?;
+        wanted(out, "out")?;
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
         let size = end.listener().parameters().size.get() as usize;
@@ -678,7 +678,9 @@ pub unsafe extern "C" fn onbeat_listener_open(
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(Box::new(listener))) };
         Ok(onbeat_status::OnbeatOk)
-    })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { entry_to(out, made) }
 }
 
 /// Closes a listener endpoint and frees it. NULL is allowed.

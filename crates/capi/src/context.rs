@@ -1,6 +1,6 @@
 //! Joining a run, time, and threads.
 
-use crate::boundary::{Failure, cleared, entry, onbeat_status, shared, store, wanted};
+use crate::boundary::{Failure, entry, entry_to, onbeat_status, shared, store, wanted};
 use library::clock::MonoTime;
 use library::context::Context;
 use library::coordinator::client::{AnnouncedThread, SetupError};
@@ -102,8 +102,7 @@ fn start(beginning: Box<Beginning>) -> Result<libc::pthread_t, Failure> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_open(out: *mut *mut onbeat) -> onbeat_status {
     entry(|| {
-        // SAFETY: the caller's promise.
-        unsafe { cleared(out, "out") }?;
+        wanted(out, "out")?;
         let context = Box::new(onbeat(Context::join()?));
         // SAFETY: the caller's promise; not NULL.
         unsafe { store(out, Box::into_raw(context)) };
@@ -345,10 +344,10 @@ pub unsafe extern "C" fn onbeat_machine_time(
 /// `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
 /// ends by returning, or as a thread of POSIX may: by `pthread_exit`, or cancelled; an exception of
 /// C++ that it does not catch ends the process. When the run is over before it could begin, it is
-/// not called, and its result is NULL; after that this returns `ONBEAT_STOPPED` and makes none.
-/// `out` gets NULL unless a thread is made. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
-/// run does not expect it. Calls of this library are no cancellation points: a request to cancel
-/// waits until one outside of them. `argument` may be NULL.
+/// not called, and its result is NULL; after that this returns `ONBEAT_STOPPED`, makes none, and
+/// `out` gets NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the run does not expect
+/// it. Calls of this library are no cancellation points: a request to cancel waits until one outside
+/// of them. `argument` may be NULL.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;
@@ -360,10 +359,9 @@ pub unsafe extern "C" fn onbeat_thread_create(
     argument: *mut c_void,
     out: *mut *mut onbeat_thread,
 ) -> onbeat_status {
-    entry(|| {
+    let made = || {
         let body = body.ok_or_else(|| Failure::null("body"))?;
-        // SAFETY: the caller's promise.
-        unsafe { cleared(out, "out") }?;
+        wanted(out, "out")?;
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?.0.clone();
         let ticket = context.announce()?;
@@ -373,7 +371,9 @@ pub unsafe extern "C" fn onbeat_thread_create(
         // SAFETY: the caller's promise; not NULL.
         unsafe { store(out, Box::into_raw(thread)) };
         Ok(onbeat_status::OnbeatOk)
-    })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { entry_to(out, made) }
 }
 
 /// Waits until a thread has ended, and frees it. `result`, if not NULL, gets what its body

@@ -1,6 +1,6 @@
 //! Channels on an interface of this host, without a run.
 
-use crate::boundary::{Failure, cleared, entry, onbeat_status, shared, store, text, wanted};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, wanted};
 use crate::context::onbeat;
 use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use library::context::Context;
@@ -271,8 +271,7 @@ pub(crate) unsafe fn open(
 ) -> Result<onbeat_status, Failure> {
     // SAFETY: the caller's promise.
     let settings = unsafe { settings(interface) }?;
-    // SAFETY: the caller's promise.
-    unsafe { cleared(out, "out") }?;
+    wanted(out, "out")?;
     let context = Context::Interface(InterfaceContext::open(settings)?);
     for (at, channel) in channels.enumerate() {
         // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
 //! Waiting for many listener endpoints.
 
 use crate::boundary::{
-    Failure, cleared, close, entry, onbeat_status, quick_entry, shared, store, value, wanted,
+    Failure, close, entry_to, onbeat_status, quick_entry, shared, store, value, wanted,
 };
 use crate::channel::onbeat_listener;
 use crate::context::onbeat;
@@ -33,12 +33,11 @@ pub unsafe extern "C" fn onbeat_selector_open(
     count: usize,
     out: *mut *mut onbeat_selector,
 ) -> onbeat_status {
-    entry(|| {
+    let made = || {
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?;
         wanted(listeners, "listeners")?;
-        // SAFETY: the caller's promise.
-        unsafe { cleared(out, "out") }?;
+        wanted(out, "out")?;
         if !(1..=MAX_CHANNELS).contains(&count) {
             let why = format!("`count` is {count}: there may be 1 to {MAX_CHANNELS}");
             return Err(Failure::argument(why));
@@ -56,7 +55,9 @@ pub unsafe extern "C" fn onbeat_selector_open(
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(made)) };
         Ok(onbeat_status::OnbeatOk)
-    })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { entry_to(out, made) }
 }
 
 /// Waits as `onbeat_select` does: until one of the selector's endpoints has something to read or

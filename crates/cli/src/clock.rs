@@ -5,6 +5,7 @@ mod simulate;
 use self::simulate::SimulateArguments;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::write_files;
 use crate::terminal;
 use anyhow::{Context, bail};
@@ -200,8 +201,8 @@ fn config(arguments: &ConfigArguments) -> anyhow::Result<Exit> {
     let out = std::path::absolute(&node.out).context("--out")?;
     std::fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     let before = out.join("ptp4l.cfg");
-    let text = std::fs::read_to_string(&before);
-    if before.exists() && !text.is_ok_and(|text| text.starts_with(FIRST_WORDS)) {
+    let text = input::text_if_there(&before, input::LIST_OCTETS).map_err(anyhow::Error::msg)?;
+    if text.is_some_and(|text| !text.starts_with(FIRST_WORDS)) {
         bail!("{} is not of `onbeat clock`: it is not replaced", before.display());
     }
     let files = configuration.files(&out);

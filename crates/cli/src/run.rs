@@ -316,7 +316,7 @@ pub(crate) fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
         // A figure from damaged records would be believed like any other.
         ensure!(
             records::record_hash(&log) == run.record_hash,
-            "{}: the records are damaged, or of another run: record_hash in {RESULTS} is not theirs",
+            "{}: damaged, or of another run: record_hash in {RESULTS} is not theirs",
             path.display()
         );
         Ok(log)

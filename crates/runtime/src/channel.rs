@@ -5,7 +5,9 @@
 //! that dies in its sleep has left what happened until then.
 
 use crate::batch::Batch;
-use crate::channel_io::{ChannelError, ChannelIo, Grant, Instant, Log, Reason, Received, Timeout};
+use crate::channel_io::{
+    ChannelError, ChannelIo, Grant, Instant, Log, Reason, Received, Timeout, Window,
+};
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
 use crate::liveness::TalkerWatch;
@@ -516,6 +518,24 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         any
     }
 
+    /// When a message is expected, for whoever waits for one.
+    fn expected(&mut self, patience: Timeout) -> Result<Option<Window>, ChannelError> {
+        match &self.expectation {
+            Some(expectation) if patience != Timeout::None => {
+                Ok(expectation.window(self.io.now()?.local))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn renew_keys(&mut self) {
+        if self.listener.is_keyed()
+            && let Some(keys) = self.io.new_keys()
+        {
+            self.listener.set_keys(keys);
+        }
+    }
+
     pub(crate) fn read_record(
         &mut self,
         value: &mut [u8],
@@ -524,12 +544,7 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         // When the program continued for a frame that was no message: it waits since before that.
         let mut since: Option<Instant> = None;
         for _ in 0..MAX_BACKLOG {
-            let window = match &self.expectation {
-                Some(expectation) if patience != Timeout::None => {
-                    expectation.window(self.io.now()?.local)
-                }
-                _ => None,
-            };
+            let window = self.expected(patience)?;
             let received = self.io.receive(&mut self.frame, patience, window);
             let counted = self.count_dropped();
             let Some(mut received) = received? else {
@@ -546,11 +561,7 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
             if !received.waited {
                 since = Some(since.unwrap_or(received.ready));
             }
-            if self.listener.is_keyed()
-                && let Some(keys) = self.io.new_keys()
-            {
-                self.listener.set_keys(keys);
-            }
+            self.renew_keys();
             let (ready, waited) = self.receipt(&received)?;
             let octets = &self.frame[..received.length];
             let (ready_at, uncertain) = (ready.local, self.io.uncertain());

@@ -60,9 +60,9 @@ Writes report.html, measurement.json and samples/ (docs/measurements.md).")]
   onbeat measure campaign --out campaign --sync mbs --long
   onbeat measure campaign --out campaign --apply --cores 2-3 --reboot --long
 
-A scenario is done when its directory has a measurement. Scenarios that the machine is not set up for are
-listed, and tried again the next time. With --apply the machine is set up for each and is as before
-in the end (docs/measurements.md).")]
+A scenario is done when its directory has a measurement. Scenarios that the machine is not set up
+for are listed, and tried again the next time. With --apply the machine is set up for each and is
+as before in the end (docs/measurements.md).")]
     Campaign(CampaignArguments),
     /// Runs one node of test 4
     #[command(hide = true)]

@@ -362,7 +362,8 @@ mod tests {
         survey.read(TIME_STATUS_NP, &status).expect("well-formed");
         assert!(survey.has_grandmaster && survey.offset.as_ns() == -7);
         let grandmaster = ClockIdentity([0, 0, 0, 0, 0, 0, 0, 5]);
-        let expected = SyncSeen { ingress_ns: Some(9), grandmaster, ..SyncSeen::default() };
+        let (ingress_ns, offset) = (Some(9), Span::from_ns(-7));
+        let expected = SyncSeen { ingress_ns, offset, grandmaster, ..SyncSeen::default() };
         assert_eq!(survey.sync, expected);
         assert!(survey.read(TIME_STATUS_NP, &status[..49]).is_none(), "cut off");
         for (text, appointed) in [("onbeat;grandmaster", true), (";", false), ("", false)] {

@@ -119,8 +119,8 @@ impl SyncWatch {
     }
 
     /// Whether the offset is of this master and of the Syncs that come now. ptp4l stamps Syncs as
-    /// soon as it follows a master, but computes no offset of them before it knows the delay; a port
-    /// that calls itself slave has done so, one of a clock that runs free calls itself nothing.
+    /// soon as it follows a master, but computes no offset of them before it knows the delay. A
+    /// port that calls itself slave has done so; one of a free-running clock never does.
     pub fn is_measured(&self) -> bool {
         self.last.is_some_and(|last| last.stale.is_none())
     }

@@ -211,20 +211,18 @@ impl<'a> Session<'a> {
         carrier: Carrier,
     ) -> Result<Self, NoRun> {
         let write_until = NetTime::ZERO + options.settings.duration;
-        // Slots may come later than that, but not later than they promise.
         let slots = plan.channels.iter().filter(|planned| planned.slot.is_some());
-        let bounds = slots.filter_map(ChannelPlan::bound);
-        let slowest = system.channels.iter().map(|c| c.fixed_delay).chain(bounds);
-        let slowest = slowest.max().unwrap_or_default();
-        // Messages written last are still to arrive, and their readers to wake.
+        let delays = system.channels.iter().map(|c| c.fixed_delay);
+        let slowest = delays.chain(slots.filter_map(ChannelPlan::bound)).max().unwrap_or_default();
+        // Messages written last are still to arrive, some as late as promised: bursts behind
+        // shapers, what waits for gates. Their readers are to wake.
         let tail = match system.channels.is_empty() {
             true => Span::ZERO,
             false => {
                 let most = max_drain(options.settings.time);
-                // Bursts, shapers and gates keep messages for longer than queues take to empty.
-                let promised = plan.channels.iter().filter_map(ChannelPlan::bound).max();
-                let promised = promised.unwrap_or_default().min(most);
-                (slowest * 2).max(promised) + Span::from_ms(10) + drain(system, plan, most)
+                let promised = plan.channels.iter().filter_map(ChannelPlan::bound);
+                let waits = promised.map(|bound| bound.min(most)).max().unwrap_or_default();
+                waits.max(slowest * 2) + Span::from_ms(10) + drain(system, plan, most)
             }
         };
         let stop = write_until + tail;

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const SPOILT_MAX: usize = 16;
 
 /// Studies systems alone and together. Hosts, channels and resources of the same name are the
-/// same, but for those of programs. `networks` are what the plans of several of them have in common: each was planned alone.
+/// same, but for those of programs. `networks` are what the plans of several of them have in
+/// common: each was planned alone.
 ///
 /// # Errors
 /// What two of them describe under one name, and differently.
