@@ -61,13 +61,7 @@ impl Fixpoint<'_> {
             let is_certain = before.any(|taken| taken.count.lo > needed);
             return Ok(if is_certain { BufferSpace::Yes } else { BufferSpace::WhileRead });
         }
-        let has_passed = |state: &super::state::State| now.hi.is_some_and(|hi| state.now.lo > hi);
-        let statics = &self.statics[reader];
-        let is_settled = reader == writer
-            || self.tasks[reader].frontier.iter().all(|(key, state)| {
-                has_passed(state) || !statics.uses[statics.order.node(key)][end]
-            });
-        if !is_settled {
+        if reader != writer && !self.is_settled(reader, end, now) {
             return Err(reader);
         }
         let first = number.lo.checked_sub(*capacity);
@@ -80,6 +74,15 @@ impl Fixpoint<'_> {
         Ok(match first {
             Some(first) if !may_take(first) => BufferSpace::No,
             _ => BufferSpace::Perhaps,
+        })
+    }
+
+    /// Whether all is known that a reader may have taken by then.
+    fn is_settled(&self, reader: usize, end: usize, now: Interval) -> bool {
+        let statics = &self.statics[reader];
+        self.tasks[reader].frontier.iter().all(|(key, state)| {
+            now.hi.is_some_and(|hi| state.now.lo > hi)
+                || !statics.uses[statics.order.node(key)][end]
         })
     }
 
@@ -179,6 +182,8 @@ impl Fixpoint<'_> {
         let may = |taken: &&Taken| now.hi.is_none_or(|hi| taken.at.lo <= hi);
         let mut most = taken.iter().filter(may).map(|taken| taken.count.hi);
         let most = most.try_fold(0, |a: u32, b| b.map(|b| a.max(b)));
+        // A reader that waits for this very write may take more by then.
+        let most = most.filter(|_| self.is_settled(*reader, end, now));
         Count {
             lo: after.lo.max((after.lo + 1).min(least + capacity)),
             hi: match (after.hi, most.map(|most| most.saturating_add(*capacity))) {

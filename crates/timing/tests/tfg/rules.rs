@@ -242,6 +242,33 @@ fn a_channel_that_is_read_too_slowly_overflows() {
     assert!(matches!(rates(500, 2).hazards[..], [Hazard::Overflow { .. }]));
 }
 
+/// The reader may take the first message before the second write, which has room then: found by
+/// random systems.
+#[test]
+fn a_write_that_the_reader_waits_for_may_have_room() {
+    let perhaps = NodeKind::Branch(Expression::Unknown);
+    let writer = vec![
+        node("0", NodeKind::Start, &[1]),
+        node("1", perhaps.clone(), &[2, 3]),
+        node("2", write(0), &[3]),
+        node("3", perhaps, &[4, 5]),
+        node("4", point(PointKind::Soft, 4), &[5]),
+        node("5", write(0), &[6]),
+        node("6", point(PointKind::Soft, 10), &[1]),
+    ];
+    let reader = vec![
+        node("7", NodeKind::Start, &[1]),
+        node("8", point(PointKind::Soft, 3), &[2]),
+        node("9", read(0), &[1]),
+    ];
+    let graph = graph(vec![fifo(1)], vec![task("w", 0, writer), task("r", 0, reader)]);
+    let timing = time(&graph, Level::Program, &[], Limits::default());
+    let reads = visits(&graph, &timing, "9");
+    assert_eq!(reads[0].release, Interval::between(ms(3), ms(4)));
+    // Written at 0 and at 4, read at 3 and at 6.
+    assert!(reads[1].release.lo <= ms(6), "{:?}", reads[1].release);
+}
+
 /// One message in a millisecond over the network, of which 16 may wait, for a reader that begins to
 /// read them so much later.
 fn behind(late: i64) -> Timing {
