@@ -981,10 +981,10 @@ enum onbeat_status onbeat_machine_time(struct onbeat_context *context,
  * `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
  * ends by returning, or as a thread of POSIX may: by `pthread_exit`, or cancelled; an exception of
  * C++ that it does not catch ends the process. When the run is over before it could begin, it is
- * not called, and its result is NULL; after that this returns `ONBEAT_STOPPED` and makes none.
- * `out` gets NULL unless a thread is made. `ONBEAT_E_SYSTEM` when the system makes no thread; then
- * the run does not expect it. Calls of this library are no cancellation points: a request to cancel
- * waits until one outside of them. `argument` may be NULL.
+ * not called, and its result is NULL; after that this returns `ONBEAT_STOPPED`, makes none, and
+ * `out` gets NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the run does not expect
+ * it. Calls of this library are no cancellation points: a request to cancel waits until one
+ * outside of them. `argument` may be NULL.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,

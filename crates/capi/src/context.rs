@@ -346,8 +346,8 @@ pub unsafe extern "C" fn onbeat_machine_time(
 /// C++ that it does not catch ends the process. When the run is over before it could begin, it is
 /// not called, and its result is NULL; after that this returns `ONBEAT_STOPPED`, makes none, and
 /// `out` gets NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the run does not expect
-/// it. Calls of this library are no cancellation points: a request to cancel waits until one outside
-/// of them. `argument` may be NULL.
+/// it. Calls of this library are no cancellation points: a request to cancel waits until one
+/// outside of them. `argument` may be NULL.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;
