@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from systems import HOSTS, channel, programs, run, said, system
+from systems import HOSTS, channel, describe, programs, run, said, system
 
 from onbeat.channels import ChannelError, Run
 
@@ -94,6 +94,73 @@ with Run() as run:
     except Stopped:
         print("stopped")
 """
+
+
+MISUSE = '''
+import threading
+from onbeat.channels import ChannelError, LinkDown, Run
+
+def refused(kind, call, *arguments):
+    try:
+        call(*arguments)
+    except kind as error:
+        print("refused", error)
+    else:
+        raise SystemExit(f"{call} took {arguments}")
+
+run = Run()
+listener = run.listener("back", 16)
+talker = run.talker("reading", 16)
+refused(ChannelError, listener.try_read)
+refused(ChannelError, listener.read, 1_000)
+run.start()
+refused(TypeError, run.select, [talker])
+refused(ctypes.ArgumentError, run.sleep_until, 2**63)
+refused(ctypes.ArgumentError, run.listener, "back", 2**64 + 16)
+refused(ctypes.ArgumentError, listener.deadline, 2**64)
+refused(ValueError, run.listener, "back\\0x", 16)
+assert run.select([listener, listener], 1_000_000) is None
+if run.machine_time(0):
+    # What another thread uses stays.
+    waits = threading.Thread(target=lambda: run.select([listener], 300_000_000))
+    waits.start()
+    while not listener._busy.locked():
+        pass
+    run.close()
+    assert run._context and listener._handle and not talker._handle
+    waits.join()
+    # A wait ends for an exception of a signal's handler.
+    def handler(number, frame):
+        raise InterruptedError("a signal")
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    refused(InterruptedError, listener.read)
+run.close()
+assert not run._context and not listener._handle
+print("done")
+'''
+SILENCE = '''
+from onbeat.channels import Run, Stopped
+
+with Run() as run:
+    run.talker("back", 16)
+    run.listener("reading", 16)
+    run.start()
+    try:
+        run.sleep_until(2**63 - 1)
+    except Stopped:
+        pass
+'''
+
+
+@pytest.mark.parametrize("time", ["virtual", "real"])
+def test_misuse_is_refused_and_what_is_in_use_stays(tmp_path: Path, time: str) -> None:
+    text = "import ctypes\nimport signal\n" + MISUSE
+    channels = channel("reading", 1, "ab") + channel("back", 2, "ba")
+    describe(tmp_path, 2_000, channels, {"misuse": text, "silence": SILENCE})
+    lines = run(tmp_path, time)
+    assert "done" in lines
+    assert sum(line.startswith("refused") for line in lines) == (8 if time == "real" else 7)
 
 
 def test_a_deadline_is_told_by_select_and_liveness(tmp_path: Path) -> None:

@@ -325,7 +325,7 @@ mod tests {
                 assert_eq!(name.split('{').next(), Some(current), "{line}");
             }
         }
-        assert_eq!(series.len(), 1 + 2 * 3 + 6 + 10 + 2, "{text}");
+        assert_eq!(series.len(), 1 + 2 * 3 + 7 + 10 + 2, "{text}");
     }
 
     #[test]

@@ -233,14 +233,14 @@ static uint64_t expired_so_far(const struct reader *r)
 }
 
 /* Whether a frame that was dropped may have ended a select: a second talker's, one of the future,
- * or one that a clock that was set back makes a copy. */
+ * or one that a clock that was set back makes a copy; or one that is a part of a message only. */
 static int others_wake(const struct reader *r)
 {
 	onbeat_counters counted;
 
 	must(onbeat_listener_counters(r->in, &counted));
-	return has_second || counted.rejected_future > 0 || counted.duplicate > 0 ||
-	       expired_so_far(r) > 0;
+	return sizeof(struct content) > 1476 || has_second || counted.rejected_future > 0 ||
+	       counted.duplicate > 0 || expired_so_far(r) > 0;
 }
 
 /* What the times of a new message must be. */

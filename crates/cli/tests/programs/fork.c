@@ -41,6 +41,7 @@ static void use_as_listener(void)
 {
 	const onbeat_listener *ends[] = { in };
 	onbeat_counters counters;
+	onbeat_selector *selector;
 	onbeat_message info;
 	size_t index;
 	int descriptor;
@@ -54,6 +55,7 @@ static void use_as_listener(void)
 	REFUSED(onbeat_listener_descriptor(in, &descriptor));
 	REFUSED(onbeat_listener_counters(in, &counters));
 	REFUSED(onbeat_listener_limit(in, 0));
+	REFUSED(onbeat_selector_open(run, ends, 1, &selector));
 }
 
 static void child(void)
@@ -62,6 +64,8 @@ static void child(void)
 	onbeat_talker *talker;
 	int64_t now;
 
+	REFUSED(onbeat_start(run));
+	REFUSED(onbeat_reload_keys(run));
 	REFUSED(onbeat_now(run, &now));
 	REFUSED(onbeat_sleep_until(run, 0, NULL));
 	REFUSED(onbeat_work(run, 1000));

@@ -54,6 +54,11 @@ int main(void)
 	must(onbeat_write(out, &value, NULL));
 	EXPECT(onbeat_try_write(out, &value, &after) == ONBEAT_RATE_EXCEEDED);
 	must(onbeat_write(out, &value, NULL));
+
+	/* When the run is over there is no thread, and that is no failure. */
+	EXPECT(onbeat_sleep_until(run, INT64_MAX, NULL) == ONBEAT_STOPPED);
+	EXPECT(onbeat_thread_create(run, worker, &numbers[0], &threads[0]) == ONBEAT_STOPPED);
+	EXPECT(threads[0] == NULL);
 	onbeat_talker_close(out);
 	onbeat_close(run);
 	return 0;

@@ -1,6 +1,9 @@
 // Uses every call of onbeat.hpp: `left` writes, `right` reads, in a run in virtual time.
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "calls.hpp"
+#include <memory>
+#include <pthread.h>
+#include <stdexcept>
 
 using namespace std::chrono_literals;
 using onbeat::Context;
@@ -29,6 +32,11 @@ static void refusals(Context &run, Talker<std::uint64_t> &out) {
     Talker<std::uint64_t> moved = std::move(out);
     EXPECT(thrown_by([&] { static_cast<void>(out.write(0)); }).first == ONBEAT_E_ARGUMENT);
     out = std::move(moved);
+    try {
+        Listener<Pair>(run, std::string("d\0x", 3));
+        EXPECT(!"a name ends where it ends");
+    } catch (const std::invalid_argument &) {
+    }
 }
 
 static void threads(Context &run) {
@@ -51,6 +59,15 @@ static void threads(Context &run) {
         });
     }
     EXPECT(ran);
+    // As a thread of POSIX may: what is on its stack is destroyed, and nothing is thrown.
+    ran = false;
+    onbeat::Thread leaves(run, [&ran] {
+        const std::unique_ptr<bool, void (*)(bool *)> last(&ran, [](bool *at) { *at = true; });
+        pthread_exit(nullptr);
+    });
+    MUST(leaves.join());
+    EXPECT(ran);
+    EXPECT(thrown_by([&] { static_cast<void>(leaves.join()); }).first == ONBEAT_E_ARGUMENT);
 }
 
 static void write_all(Context &run) {
