@@ -74,15 +74,19 @@ class _Whole:
         self._kind, self._low = kind, low
         self._high = low + (1 << 8 * ctypes.sizeof(kind)) - 1
 
-    def from_param(self, value: SupportsIndex) -> ctypes.c_int64 | ctypes.c_size_t:
-        """Convert it."""
+    def checked(self, value: SupportsIndex) -> int:
+        """Give it back if it fits."""
         number = operator.index(value)
         if not self._low <= number <= self._high:
             raise OverflowError(f"{number} is not within {self._low} to {self._high}")
-        return self._kind(number)
+        return number
+
+    def from_param(self, value: SupportsIndex) -> ctypes.c_int64 | ctypes.c_size_t:
+        """Convert it."""
+        return self._kind(self.checked(value))
 
 
-_INT64 = _Whole(ctypes.c_int64, -(1 << 63))
+INT64 = _Whole(ctypes.c_int64, -(1 << 63))
 _COUNT = _Whole(ctypes.c_size_t, 0)
 _POINTER = ctypes.c_void_p
 _OUT = ctypes.POINTER(ctypes.c_void_p)
@@ -100,15 +104,15 @@ _FUNCTIONS = {
     "onbeat_try_read": [_POINTER, _POINTER, _INFO],
     "onbeat_read_latest": [_POINTER, _POINTER, _INFO],
     "onbeat_read_wait": [_POINTER, _POINTER, _INFO],
-    "onbeat_read_timeout": [_POINTER, _POINTER, _INT64, _INFO],
-    "onbeat_listener_deadline": [_POINTER, _INT64],
-    "onbeat_listener_lifespan": [_POINTER, _INT64],
+    "onbeat_read_timeout": [_POINTER, _POINTER, INT64, _INFO],
+    "onbeat_listener_deadline": [_POINTER, INT64],
+    "onbeat_listener_lifespan": [_POINTER, INT64],
     "onbeat_listener_liveness": [_POINTER, _COUNT, ctypes.POINTER(Known)],
     "onbeat_listener_descriptor": [_POINTER, ctypes.POINTER(ctypes.c_int)],
-    "onbeat_select": [_POINTER, _OUT, _COUNT, _INT64, _SIZE],
+    "onbeat_select": [_POINTER, _OUT, _COUNT, INT64, _SIZE],
     "onbeat_now": [_POINTER, _TIME],
-    "onbeat_machine_time": [_POINTER, _INT64, ctypes.POINTER(ctypes.c_int32), _TIME],
-    "onbeat_sleep_until": [_POINTER, _INT64, _TIME],
+    "onbeat_machine_time": [_POINTER, INT64, ctypes.POINTER(ctypes.c_int32), _TIME],
+    "onbeat_sleep_until": [_POINTER, INT64, _TIME],
     "onbeat_stop": [_POINTER],
 }
 

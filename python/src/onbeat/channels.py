@@ -197,6 +197,7 @@ class Run:
 
     def sleep_until(self, until_ns: int) -> int:
         """Sleep until the clock reads ``until_ns``; return what it reads then."""
+        until_ns = _library.INT64.checked(until_ns)
         woke = ctypes.c_int64()
         while self._is_real() and (soon := self.now_ns() + _SLICE_NS) < until_ns:
             self._enter("onbeat_sleep_until", soon, ctypes.byref(woke))
@@ -231,6 +232,8 @@ class Run:
         self, once: Callable[[int | None], _Found | None], timeout_ns: int | None
     ) -> _Found | None:
         """Wait for at most so long, by waits that are short where time passes by itself."""
+        if timeout_ns is not None:
+            timeout_ns = _library.INT64.checked(timeout_ns)
         if not self._is_real():
             return once(timeout_ns)
         until = None if timeout_ns is None else self.now_ns() + timeout_ns
