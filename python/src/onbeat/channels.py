@@ -128,7 +128,8 @@ class Run:
         # How many calls of other threads use the context: what is in use is not freed.
         self._inside = 0
         self._lock = threading.Lock()
-        self._real = False
+        # Known from the start on: asked once, not before each wait.
+        self._real: bool | None = None
         self._call("onbeat_open", ctypes.byref(self._context))
 
     def __enter__(self) -> Run:
@@ -166,7 +167,7 @@ class Run:
 
     def _is_real(self) -> bool:
         """Whether time passes by itself, as far as that is known yet."""
-        if not self._real:
+        if self._real is None:
             try:
                 self._real = self.machine_time(0) is not None
             except ChannelError:
