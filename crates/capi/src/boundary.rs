@@ -134,7 +134,9 @@ impl Failure {
                 ChannelError::NotStarted => onbeat_status::OnbeatENotStarted,
                 ChannelError::TimedOut => onbeat_status::OnbeatTimedOut,
                 ChannelError::UnknownThread => onbeat_status::OnbeatEThread,
-                ChannelError::InFragments => onbeat_status::OnbeatEArgument,
+                ChannelError::InFragments | ChannelError::OneChannel => {
+                    onbeat_status::OnbeatEArgument
+                }
             },
             Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,
             Self::Setup(_) => onbeat_status::OnbeatECoordinator,

@@ -541,7 +541,8 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 /// gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
 /// `ONBEAT_LATE` is among its flags when the other side has continued already because a message was
 /// lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Channels whose messages
-/// are longer than a frame are refused with `ONBEAT_E_ARGUMENT`. Allocates nothing.
+/// are longer than a frame, and two ends of one channel, are refused with `ONBEAT_E_ARGUMENT`.
+/// Allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_write` and `onbeat_read`.

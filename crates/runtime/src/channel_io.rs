@@ -45,6 +45,9 @@ pub enum ChannelError {
     /// Messages in fragments have no room for what a meeting says.
     #[error("messages that are longer than a frame cannot be exchanged in a rendezvous")]
     InFragments,
+    /// Both ends are of one channel.
+    #[error("a rendezvous needs two channels in opposite directions: these ends are of one")]
+    OneChannel,
     /// The end's limit came before what was waited for.
     #[error("the end's limit came before what was waited for")]
     TimedOut,

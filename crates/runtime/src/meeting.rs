@@ -346,7 +346,8 @@ impl Meeting {
 ///
 /// # Errors
 /// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets again.
-/// [`ChannelError::InFragments`] where messages of one of the channels are longer than a frame.
+/// [`ChannelError::InFragments`] where messages of one of the channels are longer than a frame,
+/// [`ChannelError::OneChannel`] where there is but one.
 pub fn rendezvous<P: ChannelIo, L: Log>(
     talker: &mut TalkerEndpoint<P, L>,
     value: &[u8],
@@ -354,6 +355,9 @@ pub fn rendezvous<P: ChannelIo, L: Log>(
     received: &mut [u8],
 ) -> Result<MessageInfo, ChannelError> {
     let delays = [talker.talker.parameters(), listener.listener.parameters()];
+    if delays[0].stream_id == delays[1].stream_id {
+        return Err(ChannelError::OneChannel);
+    }
     if delays.iter().any(|parameters| parameters.fragments().count > 1) {
         return Err(ChannelError::InFragments);
     }
