@@ -2,7 +2,7 @@
 
 use crate::document::{ChannelDocument, LaunchDocument, PlanDocument};
 use crate::reserve;
-use crate::route::{Path, Routes, load_aware, next, sends};
+use crate::route::{Path, Routes, load_aware, next, own, sends};
 use onbeat_model::plan::{ChannelPlan, Launch, Plan, PortWindow};
 use onbeat_model::system::{Channel, ChannelId, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
@@ -121,6 +121,9 @@ fn is_tree(system: &System, channel: &Channel, paths: &[Path]) -> bool {
     let mut entered: HashMap<NodeId, PortId> = HashMap::new();
     paths.iter().zip(&channel.listeners).all(|(path, listener)| {
         let mut at = channel.talker;
+        if *listener == at {
+            return *path == own(system, at);
+        }
         for port in path {
             let to = next(system, *port);
             let is_on = system.port(*port).node == at && to != channel.talker;

@@ -872,6 +872,7 @@ fn bound(
         let window = window.expect("each port of the tree has a window");
         add(format!("window at {}", system.port_label(*port)), window.start - at);
         let link = system.link_of(*port);
+        // Its own host has a frame at the latest when that has left.
         let travel = link.rate.time_for(frame::PREAMBLE + octets) + link.propagation;
         add(format!("link from {}", system.port_label(*port)), travel);
         at = window.start + travel;
@@ -896,7 +897,8 @@ fn bound(
         true => queued_late(system, last),
         false => Span::ZERO,
     };
-    let on_the_way = at - launch.at - errors - early_start + receives.stack_rx.min();
+    let left = if listener == channel.talker { launch.windows[0].start } else { at };
+    let on_the_way = left - launch.at - errors - early_start + receives.stack_rx.min();
     let best = least_wait(system, channel) + on_the_way - early;
     Bound { terms, best: best.max(Span::ZERO) }
 }

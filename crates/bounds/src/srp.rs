@@ -141,7 +141,7 @@ fn tables(system: &System, plan: &Plan, protected: &[ChannelId]) -> Vec<Diagnost
     for id in protected {
         let channel = system.channel(*id);
         counts.entry(channel.talker).or_default()[0] += 1;
-        for listener in &channel.listeners {
+        for listener in channel.listeners.iter().filter(|to| **to != channel.talker) {
             counts.entry(*listener).or_default()[1] += 1;
         }
         let ends = |port: PortId| [port, system.port(port).peer].map(|end| system.port(end).node);

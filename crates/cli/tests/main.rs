@@ -79,6 +79,7 @@ mod netns;
 mod new;
 mod noise;
 mod on;
+mod own_host;
 mod perfetto;
 mod recording;
 mod refusals;

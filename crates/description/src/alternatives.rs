@@ -143,8 +143,8 @@ fn receives(
     name: &At<String>,
 ) {
     let [mode, of] = ids.map(|id| &channels.list[id.index()]);
-    if ids.iter().any(|id| !channels.ends_known[id.index()]) || mode.listeners.contains(&of.talker)
-    {
+    let hears = mode.talker != of.talker && mode.listeners.contains(&of.talker);
+    if hears || ids.iter().any(|id| !channels.ends_known[id.index()]) {
         return;
     }
     let text = match mode.talker == of.talker {

@@ -254,7 +254,7 @@ fn channel(
     taken: &mut Taken,
 ) -> (Channel, bool) {
     let raw = &fields.entry.raw;
-    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, network.nodes);
+    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, network.nodes, true);
     let at_name = raw.name.as_ref().map_or(fields.entry.at, |n| n.at);
     if let Some(stream) = attributes.stream_id {
         let first = taken.streams.insert(stream.value, stream.at);
@@ -455,12 +455,14 @@ fn check_destination(
     }
 }
 
-/// Talker and listeners, if all of them are known hosts.
+/// Talker and listeners, if all of them are known hosts. Where the talker may hear itself beside
+/// others, it is the last of the listeners.
 pub(super) fn ends<R>(
     fields: &mut Fields<'_, R>,
     talker: &Option<At<String>>,
     listeners: &Option<At<Vec<At<String>>>>,
     nodes: &Nodes,
+    may_hear_itself: bool,
 ) -> (Option<NodeId>, Option<Vec<NodeId>>) {
     let talker_name = fields.need("talker", talker);
     let what = fields.what.clone();
@@ -476,9 +478,13 @@ pub(super) fn ends<R>(
     let mut seen = BTreeSet::new();
     for name in &names.value {
         let Some(listener) = nodes.host(name, &what, fields.sink) else { continue };
-        if Some(listener) == talker {
-            let text = format!("the talker `{}` is among the listeners", name.value);
-            let help = "remove it from `listeners`";
+        let is_own = Some(listener) == talker;
+        if is_own && (!may_hear_itself || names.value.len() == 1) {
+            let (text, help) = match may_hear_itself {
+                true => ("the only listener", "add the other hosts that listen"),
+                false => ("among the listeners", "remove it from `listeners`"),
+            };
+            let text = format!("the talker `{}` is {text}", name.value);
             fields.error(codes::TALKER_LISTENS, &text, name.at, "this listener", help);
         } else if !seen.insert(listener) {
             let text = format!("duplicate listener `{}`", name.value);
@@ -489,11 +495,12 @@ pub(super) fn ends<R>(
                 "the second",
                 "remove one of them",
             );
-        } else if let Some(talker) = talker {
+        } else if let Some(talker) = talker.filter(|_| !is_own) {
             nodes.need_path(&what, talker, listener, name.at, fields.sink);
         }
         listeners.push(listener);
     }
     let all = listeners.len() == names.value.len();
+    listeners.sort_by_key(|listener| Some(*listener) == talker);
     (talker, all.then_some(listeners))
 }

@@ -74,7 +74,7 @@ fn stream(
     traces: &mut Traces<'_>,
 ) -> Option<Stream> {
     let raw = &fields.entry.raw;
-    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, network.nodes);
+    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, network.nodes, false);
     let class = fields.need("traffic_class", &raw.traffic_class);
     let class = fields.int(codes::OUT_OF_RANGE, ("traffic_class", &class), 0..=7);
     let vlan = fields.int(codes::OUT_OF_RANGE, ("vlan", &raw.vlan), 1..=4_094);

@@ -37,6 +37,7 @@ pub const SITUATIONS: &[&str] = &[
     "a queue that is short",
     "a path of its own",
     "windows of which a stream's interval is a multiple",
+    "a talker that hears itself",
 ];
 
 /// Those that a description holds.
@@ -94,6 +95,7 @@ impl View<'_> {
                 let reserve = |wanted| self.all("channel").iter().any(|c| c["reserve"] == wanted);
                 reserve(true) && reserve(false)
             }
+            "a talker that hears itself" => self.all("channel").iter().any(hears_itself),
             "losses on a link" => self.has("fault", "errors_ppb"),
             "a node that fails" => {
                 let fails = |f: &Value| !f["node"].is_null() && f["clock_step_ns"].is_null();
@@ -175,6 +177,10 @@ impl View<'_> {
         let intervals = self.all("stream").iter().filter_map(|s| s["interval_ns"].as_i64());
         intervals.into_iter().any(|interval| cycles.iter().any(|cycle| interval % cycle == 0))
     }
+}
+
+fn hears_itself(channel: &Value) -> bool {
+    channel["listeners"].as_array().is_some_and(|all| all.contains(&channel["talker"]))
 }
 
 fn gated_slope(port: &Value) -> bool {

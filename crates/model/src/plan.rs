@@ -56,8 +56,8 @@ pub struct ChannelPlan {
     /// bound.
     pub protected: bool,
     /// One path per listener, in the order of the listeners: egress ports from the talker's on.
-    /// These form a tree: where two meet the same port, they share all before it. Of a replicated
-    /// channel, all paths to its only listener.
+    /// These form a tree: where two meet the same port, they share all before it. To the talker
+    /// itself it is the talker's port. Of a replicated channel, all paths to its only listener.
     pub paths: Vec<Vec<PortId>>,
     /// The bandwidth of its true rate: one frame per interval, as it is on the wire.
     pub true_rate: BitRate,

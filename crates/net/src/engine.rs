@@ -405,7 +405,7 @@ impl Engine {
         let stack = &mut self.talkers[flow as usize];
         let at = stack.leaves(at);
         if self.faults.as_ref().is_some_and(|f| f.holder_fails(talker, self.now, at)) {
-            self.swallow(frame);
+            self.lose_unsent(frame, Loss::Faulted);
             return at;
         }
         let (queued, head) = stack.push(at, frame);
@@ -415,7 +415,13 @@ impl Engine {
         queued
     }
 
-    /// A fault costs a frame.
+    /// A frame is lost before its transmission starts.
+    fn lose_unsent(&mut self, frame: Frame, loss: Loss) {
+        self.probes.lose_unsent(&self.routes, frame.hop, loss);
+        self.payloads.release(frame.payload);
+    }
+
+    /// A fault costs a frame on its way.
     fn swallow(&mut self, frame: Frame) {
         self.probes.lose(&self.routes, frame.hop, Loss::Faulted);
         self.payloads.release(frame.payload);
@@ -610,7 +616,7 @@ impl Engine {
             port.flush(&mut self.buffers[node as usize], &mut |frame| lost.push(frame));
             port.select_at = NetTime::MAX;
         }
-        lost.into_iter().for_each(|frame| self.swallow(frame));
+        lost.into_iter().for_each(|frame| self.lose_unsent(frame, Loss::Faulted));
     }
 
     /// A bridge has received and looked up the frame that is first on the wire of `from`, and
@@ -675,8 +681,7 @@ impl Engine {
         let buffer = &mut self.buffers[port.node.index()];
         let queue = port.queue_of(hop.queue);
         if !port.offer(self.now, queue, frame, hop.bucket, buffer) {
-            self.probes.lose(&self.routes, frame.hop, Loss::Overflowed);
-            self.payloads.release(frame.payload);
+            self.lose_unsent(frame, Loss::Overflowed);
         } else if self.now < port.free_at {
             let at = port.choice_while_busy(self.now, queue);
             self.select_at(hop.port, at);
@@ -751,6 +756,9 @@ impl Engine {
     /// The transmission of a frame starts.
     fn see(&mut self, from: u32, frame: &Frame) {
         let flow = self.routes.hops[frame.hop as usize].flow;
+        if let Some(end) = self.routes.own_end(frame.hop) {
+            self.hear_own(from, end, *frame);
+        }
         if self.tap.is_on(from) {
             let talker = self.routes.flows[flow as usize].talker;
             let captured = self.clocks.read(talker, frame.released);
@@ -804,6 +812,28 @@ impl Engine {
             stack.pass(at);
             self.probes.receive(&self.routes, end, &frame, at);
         } else if stack.push(at, (frame, arrives)).1 {
+            self.events.push(at, Kind::Deliver, end);
+        }
+    }
+
+    /// The talker's own host has a frame whose transmission starts, unless its link is down.
+    fn hear_own(&mut self, from: u32, end: u32, frame: Frame) {
+        let host = self.routes.receivers[end as usize].host;
+        let delay = self.delays[host.index()].stack_rx.draw();
+        let at = self.listeners[end as usize].leaves(self.now + delay);
+        let fails = |faults: &Faults| {
+            faults.is_cut(from, self.now) || faults.holder_fails(host, self.now, at)
+        };
+        if self.faults.as_ref().is_some_and(fails) {
+            return self.probes.lose_own(&self.routes, end, Loss::Faulted);
+        }
+        let stack = &mut self.listeners[end as usize];
+        if frame.payload == PayloadId::NONE {
+            stack.pass(at);
+            return self.probes.receive(&self.routes, end, &frame, at);
+        }
+        self.payloads.share(frame.payload, 1);
+        if stack.push(at, (frame, self.now)).1 {
             self.events.push(at, Kind::Deliver, end);
         }
     }

@@ -97,6 +97,11 @@ impl Faults {
         self.nodes[node.index()].iter().any(fails)
     }
 
+    /// Whether the link of a port is down at an instant.
+    pub(crate) fn is_cut(&self, port: u32, at: NetTime) -> bool {
+        self.ports[port as usize].link.iter().any(|down| down[0] <= at && at < down[1])
+    }
+
     /// Whether a frame whose transmission started at `start`, as is known `now`, never gets to
     /// where it would have passed the node at the other end at `passed`. One that was interrupted
     /// is on the link from its first octet to its last.

@@ -33,6 +33,20 @@ impl Probes {
         self.lost.resize_with(routes.hops.len(), LossesObserved::default);
     }
 
+    /// A copy is lost at its hop before its transmission starts: also for the talker's own host.
+    pub(crate) fn lose_unsent(&mut self, routes: &Routes, hop: u32, loss: Loss) {
+        self.lose(routes, hop, loss);
+        if let Some(end) = routes.own_end(hop) {
+            self.lose_own(routes, end, loss);
+        }
+    }
+
+    /// The talker's own host does not have a frame.
+    pub(crate) fn lose_own(&mut self, routes: &Routes, end: u32, loss: Loss) {
+        let end = routes.receivers[end as usize];
+        self.flows[end.flow as usize].listeners[end.listener].lost.count(loss);
+    }
+
     /// A copy is lost at its hop.
     pub(crate) fn lose(&mut self, routes: &Routes, hop: u32, loss: Loss) {
         let flow = &mut self.flows[routes.hops[hop as usize].flow as usize];

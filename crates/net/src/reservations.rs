@@ -6,7 +6,7 @@ use onbeat_model::reservation::{
     ListenerReservation, RESERVATION_WAIT, ReservationObserved, ReservationStatus,
     ReservationsObserved,
 };
-use onbeat_model::system::{ChannelId, PortId, System};
+use onbeat_model::system::{ChannelId, NodeId, PortId, System};
 use onbeat_model::time::{NetTime, Span};
 
 /// If some reservation failed, talkers begin when nothing has changed for so long: what is refused
@@ -43,6 +43,8 @@ struct ChannelReservation {
 #[derive(Debug)]
 struct ListenerEntry {
     status: ListenerReservation,
+    /// It is on the talker's own host, which asks for nothing: it gets what others asked for.
+    is_own: bool,
     /// The ports of its path.
     path: Vec<PortId>,
     ready: Option<Span>,
@@ -59,15 +61,19 @@ impl Reservations {
             hops[hop.flow as usize].push((PortId(hop.port), at as u32));
         }
         let channel = |id: ChannelId| {
-            let planned = plan.channel(id);
-            let listener = |path: &Vec<PortId>| ListenerEntry {
-                status: ListenerReservation::NoTalker,
+            let (channel, planned) = (system.channel(id), plan.channel(id));
+            let listener = |(path, host): (&Vec<PortId>, &NodeId)| ListenerEntry {
+                status: match *host == channel.talker {
+                    true => ListenerReservation::Ready,
+                    false => ListenerReservation::NoTalker,
+                },
+                is_own: *host == channel.talker,
                 path: path.clone(),
                 ready: None,
             };
             planned.protected.then(|| ChannelReservation {
                 status: ReservationStatus::Advertised,
-                listeners: planned.paths.iter().map(listener).collect(),
+                listeners: planned.paths.iter().zip(&channel.listeners).map(listener).collect(),
                 worst_case: crate::srp::worst_case(system, plan, id),
                 lost: 0,
                 is_complete: false,
@@ -125,7 +131,7 @@ impl Reservations {
             }
             is_any_ready |= gets_it;
             is_complete &= gets_it;
-            is_decided &= gets_it || failed;
+            is_decided &= gets_it || failed || listener.is_own;
         }
         let answered = match entry.status {
             ReservationStatus::Advertised => false,

@@ -43,7 +43,7 @@ pub(crate) enum NextHop {
     /// A bridge that learns queues a copy for each hop, or only for the first, which is the way
     /// (if `way`; else for none), when it knows the destination.
     Flood { first: u32, count: u32, way: bool },
-    /// A listener gets it; its place in [`Routes::ends`].
+    /// A listener gets it; its place in [`Routes::receivers`].
     Listener(u32),
     /// The frame of this noise source has reached its destination.
     Sink(u32),
@@ -63,6 +63,8 @@ pub(crate) struct Flow {
     pub(crate) talker: NodeId,
     /// The one host that it is for, as far as bridges that learn are concerned.
     pub(crate) destination: NodeId,
+    /// Its receiving end on the talker's own host, or [`NONE`].
+    pub(crate) own: u32,
 }
 
 /// The receiving endpoint of a channel or stream.
@@ -145,13 +147,21 @@ impl Routes {
         let listeners = channel.listeners.iter().enumerate();
         let ends: Vec<NextHop> = listeners.map(|(at, host)| self.add_end(at, *host)).collect();
         let mut ways = Vec::with_capacity(planned.paths.len());
+        let mut own = NONE;
         for (listener, path) in planned.paths_to_listeners(ends.len()) {
+            if let (true, NextHop::Listener(end)) =
+                (channel.listeners[listener] == channel.talker, ends[listener])
+            {
+                own = end;
+                continue;
+            }
             assert_walk(system, path, channel.talker, channel.listeners[listener]);
             assert_members(system, plan, path, channel.vlan);
             ways.push((path, ends[listener]));
         }
         let history = channel.paths.history;
-        assert!(ways.len() == ends.len() || history > 0, "a path for each listener");
+        let others = ends.len() - usize::from(own != NONE);
+        assert!(ways.len() == others || history > 0, "a path for each listener");
         let ends = [channel.talker, channel.listeners[0]];
         let unicast = ways.len() == 1 && !channel.destination.is_multicast();
         match topology {
@@ -168,6 +178,7 @@ impl Routes {
                 }
             }
         }
+        self.flows[at].own = own;
     }
 
     fn add_stream(&mut self, system: &System, plan: &Plan, at: usize) {
@@ -218,6 +229,12 @@ impl Routes {
         self.regulated.extend(comes_by.iter().enumerate().map(group));
     }
 
+    /// The receiving end on the talker's own host, for frames at its port.
+    pub(crate) fn own_end(&self, hop: u32) -> Option<u32> {
+        let flow = self.flows[self.hops[hop as usize].flow as usize];
+        (flow.own != NONE && flow.root == hop).then_some(flow.own)
+    }
+
     fn add_end(&mut self, listener: usize, host: NodeId) -> NextHop {
         self.receivers.push(Receiver { flow: self.flows.len() as u32, listener, host });
         NextHop::Listener((self.receivers.len() - 1) as u32)
@@ -232,7 +249,7 @@ impl Routes {
         ports: impl Iterator<Item = (PortId, NextHop)>,
     ) -> u32 {
         let (root, flow) = (self.hops.len() as u32, self.flows.len() as u32);
-        self.flows.push(Flow { root, talker, destination: talker });
+        self.flows.push(Flow { root, talker, destination: talker, own: NONE });
         let layout = Layout { flow, queue, ways: Vec::new(), history: 0 };
         let hops = ports.map(|(port, next)| Hop { next, ..Hop::new(&layout, port.0) });
         self.hops.extend(hops);
@@ -249,7 +266,7 @@ impl Routes {
     ) -> Vec<Option<u32>> {
         let root = self.hops.len() as u32;
         let flow = self.flows.len() as u32;
-        self.flows.push(Flow { root, talker, destination });
+        self.flows.push(Flow { root, talker, destination, own: NONE });
         self.lay_out(&Layout { flow, queue, ways, history })
     }
 
@@ -309,7 +326,7 @@ impl Routes {
     ) {
         let root = self.hops.len();
         let flow = self.flows.len() as u32;
-        self.flows.push(Flow { root: root as u32, talker, destination });
+        self.flows.push(Flow { root: root as u32, talker, destination, own: NONE });
         let toward = topology.toward(system, destination);
         let layout = Layout { flow, queue: BEST_EFFORT_QUEUE, ways: Vec::new(), history: 0 };
         self.hops.push(Hop::new(&layout, system.node(talker).ports[0].0));

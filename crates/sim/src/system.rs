@@ -238,6 +238,8 @@ fn have_stations(description: &mut Description) {
     let root = &mut description.root;
     root.remove("stream");
     root.remove("tcp");
+    // Some go by a host that hears itself, which stations do not.
+    root.remove("chain");
     // Programs that are drawn know nothing of modes.
     root.remove("alternatives");
     let mut runs: Vec<&mut Map<String, Value>> = Vec::new();
@@ -253,6 +255,9 @@ fn have_stations(description: &mut Description) {
             ("channel", Value::Array(all)) => {
                 for channel in all.iter_mut().filter_map(Value::as_object_mut) {
                     of_channel.iter().for_each(|key| drop(channel.remove(*key)));
+                    let talker = channel["talker"].clone();
+                    let listeners = channel.get_mut("listeners").and_then(Value::as_array_mut);
+                    listeners.into_iter().for_each(|all| all.retain(|host| *host != talker));
                 }
             }
             _ => {}

@@ -192,7 +192,8 @@ fn bound_or_reason(
 }
 
 /// From release to receipt at the host behind the port `last`: the sum over its queues, or what is
-/// known of the whole path if that is less.
+/// known of the whole path if that is less. The talker itself has a frame from when its port begins
+/// to send it until it has.
 pub(super) fn at_listener(
     analysis: &Analysis<'_>,
     multi_hop: &MultiHop,
@@ -240,7 +241,10 @@ pub(super) fn at_listener(
     let to = system.node(listener);
     let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
     terms.add(format!("stack of {}", to.name), host.stack_rx.max());
-    let travel = network.travel(&flow.hops[last], flow.arrival.octets)[0];
+    let travel = match system.port(flow.hops[last].port).node == listener {
+        true => Span::ZERO,
+        false => network.travel(&flow.hops[last], flow.arrival.octets)[0],
+    };
     let state = analysis.states[f][last];
     let first = span(state.early.max(state.starts));
     Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
@@ -330,6 +334,7 @@ pub fn shortest(system: &System, plan: &Plan) -> Vec<Vec<Span>> {
         let flow = &network.flows[id.index()];
         let ports = if is_known { path } else { &path[path.len() - 1..] };
         let hops = ports.iter().map(|port| &flow.hops[flow.hop_at(*port)]);
+        let hops = hops.filter(|hop| system.port(hop.port).node != listener);
         let links: Span = hops.map(|hop| network.travel(hop, flow.arrival.octets)[0]).sum();
         let [from, to] = [system.channel(id).talker, listener].map(|id| system.node(id));
         let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };

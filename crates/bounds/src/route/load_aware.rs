@@ -6,7 +6,7 @@
 //! router for FPGAs*, FPGA 1995.) Channels whose shortest paths overload nothing keep them.
 
 use super::exhaustive::{self, Outcome};
-use super::{Path, next, sends};
+use super::{Path, next, own, sends};
 use crate::scheduled::{self, Crowded};
 use crate::synthesis::multiple;
 use crate::{asynchronous, reserve};
@@ -435,7 +435,8 @@ impl<'a> Balance<'a> {
         let described = &self.system.channels[channel];
         let mut before: Vec<Option<PortId>> = vec![None; self.system.nodes.len()];
         let mut reached = vec![described.talker];
-        let mut left: HashSet<NodeId> = described.listeners.iter().copied().collect();
+        let others = described.listeners.iter().filter(|to| **to != described.talker);
+        let mut left: HashSet<NodeId> = others.copied().collect();
         while !left.is_empty() {
             let (found, path) = self.path(channel, &reached, &left)?;
             for port in path {
@@ -446,6 +447,9 @@ impl<'a> Balance<'a> {
             left.remove(&found);
         }
         let back = |listener: &NodeId| {
+            if *listener == described.talker {
+                return own(self.system, *listener);
+            }
             let mut path = Vec::new();
             let mut at = *listener;
             while at != described.talker {

@@ -71,6 +71,9 @@ impl<'a> Routes<'a> {
         wanted: &Wanted<'_>,
     ) -> Vec<Path> {
         let PathRequest { along, disjoint, .. } = paths;
+        if from == to {
+            return vec![own(self.system, from)];
+        }
         if *disjoint > 0 {
             return self.disjoint(*disjoint as usize, [from, to], wanted);
         }
@@ -222,10 +225,18 @@ pub(crate) fn around(
     let vlan = Routes::new(system).filtered.then_some(channel.vlan);
     let tree = tree(system, channel.talker, vlan, avoided);
     let path = |to: &NodeId| {
+        if *to == channel.talker {
+            return Some(own(system, *to));
+        }
         let path = along_tree(system, &tree, channel.talker, *to)?;
         (load_aware::least(system, channel, *to, &path) <= channel.fixed_delay).then_some(path)
     };
     channel.listeners.iter().map(path).collect()
+}
+
+/// The path by which a talker hears itself.
+pub(crate) fn own(system: &System, talker: NodeId) -> Path {
+    vec![system.node(talker).ports[0]]
 }
 
 /// The path in a tree from its root to a node that it reaches.

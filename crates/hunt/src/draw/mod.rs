@@ -93,6 +93,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.alternatives();
     draft.dedicated_path();
     draft.scenario_programs();
+    draft.take_back();
     draft.into_description(seed)
 }
 
@@ -114,6 +115,7 @@ pub fn without_programs(schema: &Schema, seed: u64) -> Description {
     draft.replicate();
     draft.alternatives();
     draft.dedicated_path();
+    draft.take_back();
     draft.into_description(seed)
 }
 

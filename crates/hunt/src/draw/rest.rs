@@ -169,6 +169,34 @@ impl Draft<'_> {
         }
     }
 
+    /// Changes what something else excludes: ends of ranges, and settings of the run that hold in
+    /// its scenarios.
+    pub(super) fn take_back(&mut self) {
+        let channels = self.root.get_mut("channel").and_then(Value::as_array_mut);
+        for channel in channels.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if channel.get("lifespan_us") == Some(&json!(1)) {
+                channel.insert("fixed_delay_us".into(), json!(1));
+            }
+            if channel.get("deadline_us") == Some(&json!(1)) {
+                match ["interval_ns", "rate_hz"].map(|key| channel.contains_key(key)) {
+                    [true, _] => channel.insert("interval_ns".into(), json!(1_000)),
+                    [_, true] => channel.insert("rate_hz".into(), json!(1_000_000)),
+                    _ => channel.remove("deadline_us"),
+                };
+            }
+        }
+        let by_stations = json!("network-code");
+        if self.root.get("run").is_none_or(|run| run["backend"] != by_stations) {
+            return;
+        }
+        let scenarios = self.root.get_mut("scenario").and_then(Value::as_array_mut);
+        for scenario in scenarios.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if scenario.get("backend").is_none_or(|backend| *backend == by_stations) {
+                scenario.remove("protected");
+            }
+        }
+    }
+
     /// Channels whose talkers listen to another one.
     pub(super) fn alternatives(&mut self) {
         let channels: Vec<Value> =
@@ -180,7 +208,8 @@ impl Draft<'_> {
         for number in 0..self.dice.between(1, 2) {
             let with_others = |mode: &usize| {
                 let heard = channels[*mode]["listeners"].as_array().cloned().unwrap_or_default();
-                let others = free.iter().copied().filter(|of| of != mode);
+                let talker = &channels[*mode]["talker"];
+                let others = free.iter().copied().filter(|of| channels[*of]["talker"] != *talker);
                 let others: Vec<usize> =
                     others.filter(|of| heard.contains(&channels[*of]["talker"])).collect();
                 let has_word = channels[*mode]["size_octets"].as_i64().is_some_and(|it| it >= 4);

@@ -1,6 +1,7 @@
 //! Channels, streams, noise and faults.
 
 use super::{Draft, Table, table};
+use crate::dice::Dice;
 use serde_json::{Value, json};
 
 /// Octets of a redundancy tag, which are no room for a message.
@@ -26,7 +27,11 @@ impl Draft<'_> {
         let mut talker = self.dice.below(self.hosts.len() as u64) as usize;
         let mut manifest = Vec::new();
         for number in 0..count {
-            let listeners = self.listeners(talker);
+            let mut listeners = self.listeners(talker);
+            // Apart from all other draws, which stay what they were.
+            if Dice::new(self.dice.clone().bits()).chance(10) {
+                listeners.push(talker);
+            }
             let (all, attributes) = self.channel(number, talker, &listeners, in_manifest);
             if in_manifest {
                 manifest.push(attributes);

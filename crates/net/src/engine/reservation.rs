@@ -67,8 +67,7 @@ impl Engine {
 
     /// A frame has no reservation at the port that it would leave by.
     pub(super) fn refuse(&mut self, frame: Frame) {
-        self.probes.lose(&self.routes, frame.hop, Loss::Policed);
-        self.payloads.release(frame.payload);
+        self.lose_unsent(frame, Loss::Policed);
     }
 
     fn set_idle_slope(&mut self, port: usize, queue: usize, rate: BitRate) {

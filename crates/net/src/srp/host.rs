@@ -63,6 +63,9 @@ impl StationStart {
                 };
                 offers.push((*id, request));
             }
+            if channel.talker == node {
+                continue;
+            }
             if let Some(place) = channel.listeners.iter().position(|listener| *listener == node) {
                 wanted.push((*id, place, channel.stream_id));
             }

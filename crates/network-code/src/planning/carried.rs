@@ -93,6 +93,10 @@ fn of_channel(channel: &Channel) -> Vec<Diagnostic> {
         let help = "remove `disjoint_paths` and `paths`: a frame of a station is flooded once";
         refuse("is replicated".to_owned(), help);
     }
+    if channel.listeners.contains(&channel.talker) {
+        let help = "remove the talker from `listeners`: a station does not hear itself";
+        refuse("has its talker among its listeners".to_owned(), help);
+    }
     if channel.frames() > 1 {
         let help = "send less in a message, or split it: a slot of a station has one frame";
         refuse(format!("has messages of {} frames", channel.frames()), help);

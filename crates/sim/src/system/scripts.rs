@@ -247,9 +247,10 @@ impl Author<'_> {
             10 | 11 if threads => ActorStep::Await { ns: self.dice.between(0, 4 * ns) },
             12 | 13 if threads => ActorStep::Wake,
             _ => match (talker, listener) {
-                // Messages in fragments are refused.
+                // Messages in fragments are refused, and one channel.
                 (Some(talker), Some(listener))
-                    if [talker, listener].iter().all(|slot| self.ends[*slot].size < LONG) =>
+                    if [talker, listener].iter().all(|slot| self.ends[*slot].size < LONG)
+                        && self.ends[talker].channel != self.ends[listener].channel =>
                 {
                     ActorStep::Rendezvous { talker, listener, ns: self.dice.between(0, 8 * ns) }
                 }
