@@ -148,6 +148,12 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_AUTHENTICATED 512
 
 /**
+ * The channel's talker is on this host, perhaps in this program: listeners that are opened here
+ * receive what leaves by the interface as well as what comes. Not with transport xdp.
+ */
+#define ONBEAT_OWN_HOST 1024
+
+/**
  * A message of the channel's talker has come.
  */
 #define ONBEAT_MATCHED 1
@@ -565,7 +571,8 @@ typedef struct onbeat_channel {
      */
     uint64_t stream_id;
     /**
-     * An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted.
+     * An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted, and
+     * with `ONBEAT_OWN_HOST`.
      */
     uint32_t traffic_class;
     /**
@@ -673,7 +680,8 @@ const char *onbeat_strerror(int status);
 const char *onbeat_last_error(void);
 
 /**
- * Opens the talker endpoint of the channel `name`; the program expects messages of `size`
+ * Opens the talker endpoint of the channel `name`, or of that whose stream's number is behind a
+ * `#`, such as `#42`, in decimal digits; the program expects messages of `size`
  * octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
 enum onbeat_status onbeat_talker_open(struct onbeat_context *context,
@@ -818,7 +826,8 @@ enum onbeat_status onbeat_listener_descriptor(const struct onbeat_listener *list
                                               int *descriptor);
 
 /**
- * Opens a listener endpoint of the channel `name`; the program expects messages of `size`
+ * Opens a listener endpoint of the channel `name`, or of that whose stream's number is behind a
+ * `#`, such as `#42`, in decimal digits; the program expects messages of `size`
  * octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
 enum onbeat_status onbeat_listener_open(struct onbeat_context *context,

@@ -202,6 +202,9 @@ struct Channel {
     std::uint8_t pcp = 0;
     /** What readers check messages by. */
     Integrity integrity = Integrity::none;
+    /** The talker is on this host, perhaps in this program: listeners here receive what leaves by
+     * the interface, too. */
+    bool own_host = false;
 };
 
 namespace detail {
@@ -256,7 +259,8 @@ inline onbeat_channel channel(const Channel &from) noexcept {
         to.destination[at] = from.destination[at];
     to.stream_id = from.stream_id;
     to.traffic_class = static_cast<std::uint32_t>(from.traffic_class) |
-                       static_cast<std::uint32_t>(from.integrity);
+                       static_cast<std::uint32_t>(from.integrity) |
+                       static_cast<std::uint32_t>(from.own_host ? ONBEAT_OWN_HOST : 0);
     to.size = from.size;
     to.burst = from.burst;
     to.interval_ns = from.interval.count();

@@ -234,7 +234,8 @@ unsafe fn octets<'a>(message: *const c_void, size: Octets) -> Result<&'a [u8], F
     Ok(unsafe { std::slice::from_raw_parts(message.cast(), size.get() as usize) })
 }
 
-/// Opens the talker endpoint of the channel `name`; the program expects messages of `size`
+/// Opens the talker endpoint of the channel `name`, or of that whose stream's number is behind a
+/// `#`, such as `#42`, in decimal digits; the program expects messages of `size`
 /// octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
 ///
 /// # Safety
@@ -653,7 +654,8 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
     })
 }
 
-/// Opens a listener endpoint of the channel `name`; the program expects messages of `size`
+/// Opens a listener endpoint of the channel `name`, or of that whose stream's number is behind a
+/// `#`, such as `#42`, in decimal digits; the program expects messages of `size`
 /// octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
 ///
 /// # Safety

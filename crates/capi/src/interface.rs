@@ -56,7 +56,8 @@ pub struct onbeat_channel {
     pub destination: [u8; 6],
     /// Unique, not 0.
     pub stream_id: u64,
-    /// An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted.
+    /// An `onbeat_class`, or-ed with `ONBEAT_CRC` or `ONBEAT_AUTHENTICATED` if that is wanted, and
+    /// with `ONBEAT_OWN_HOST`.
     pub traffic_class: u32,
     /// Octets of a message, 1 to 65536; above 1476 it is sent in several frames.
     pub size: u32,
@@ -136,6 +137,9 @@ const FLAGS: u32 = ONBEAT_UNTAGGED
 pub const ONBEAT_CRC: u32 = 256;
 /// Frames carry a counter and a tag of 128 bits behind the message, by a key that both have.
 pub const ONBEAT_AUTHENTICATED: u32 = 512;
+/// The channel's talker is on this host, perhaps in this program: listeners that are opened here
+/// receive what leaves by the interface as well as what comes. Not with transport xdp.
+pub const ONBEAT_OWN_HOST: u32 = 1024;
 
 const CLASSES: [(onbeat_class, Class); 4] = [
     (onbeat_class::OnbeatClassA, Class::A),
@@ -226,7 +230,8 @@ pub(crate) unsafe fn declare(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let name = unsafe { text(channel.name, &format!("{at}name")) }?;
-    let (integrity, number) = integrity_of(channel.traffic_class);
+    let own_host = channel.traffic_class & ONBEAT_OWN_HOST != 0;
+    let (integrity, number) = integrity_of(channel.traffic_class & !ONBEAT_OWN_HOST);
     let known = CLASSES.iter().find(|(class, _)| *class as u32 == number);
     let other = || Failure::argument(format!("`{at}traffic_class` is not an onbeat_class"));
     let &(_, class) = known.ok_or_else(other)?;
@@ -257,6 +262,9 @@ pub(crate) unsafe fn declare(
             epoch: 0,
         },
     )?;
+    if own_host {
+        context.hear_own_host(name)?;
+    }
     Ok(())
 }
 

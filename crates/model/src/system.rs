@@ -227,9 +227,11 @@ impl System {
     pub fn babbles(&self, stream: StreamIndex) -> bool {
         self.faults.iter().any(|fault| fault.kind == FaultKind::Babble(stream.0))
     }
-    /// The channel of that name.
+    /// The channel of that name, or of the stream that it [names](StreamId::called).
     pub fn channel_named(&self, name: &str) -> Option<ChannelId> {
-        let at = self.channels.iter().position(|c| c.name == name)?;
+        let called = StreamId::called(name);
+        let is_it = |c: &Channel| c.name == name || called == Some(c.stream_id);
+        let at = self.channels.iter().position(is_it)?;
         Some(ChannelId(at as u32))
     }
     /// The C files that the system was made for, without a description.

@@ -182,6 +182,14 @@ impl FromStr for MacAddress {
 #[serde(transparent)]
 pub struct StreamId(pub u64);
 
+impl StreamId {
+    /// The stream that `#` and its number in decimal digits name, as in `#42`; no channel's name
+    /// begins so.
+    pub fn called(name: &str) -> Option<Self> {
+        name.strip_prefix('#')?.parse().ok().map(Self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -63,6 +63,9 @@ pub struct LabelledInstruction {
 /// Loads from the frame, which must be that long, into r0; r6 is the context.
 pub const FRAME_32: u8 = 0x20;
 pub const FRAME_16: u8 = 0x28;
+/// The same from as far behind the place as a register says.
+pub const FRAME_32_BEHIND: u8 = 0x40;
+pub const FRAME_16_BEHIND: u8 = 0x48;
 pub const STORE_64: u8 = 0x7b;
 pub const STORE_VALUE_64: u8 = 0x7a;
 pub const UNLESS_EQUAL_32: u8 = 0x56;
@@ -81,6 +84,7 @@ pub const SET: u8 = 0xb7;
 pub const SET_64: u8 = 0x18;
 pub const ADD: u8 = 0x07;
 pub const ADD_REGISTER: u8 = 0x0f;
+pub const SUBTRACT_REGISTER: u8 = 0x1f;
 pub const AND: u8 = 0x57;
 pub const FROM_BIG_ENDIAN: u8 = 0xdc;
 pub const GO: u8 = 0x05;

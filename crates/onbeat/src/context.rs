@@ -75,7 +75,8 @@ impl Context {
         client::RunContext::join().map(Self::Run)
     }
 
-    /// Opens the writing end of a channel for messages of `size` octets, or of [`ANY_SIZE`].
+    /// Opens the writing end of a channel for messages of `size` octets, or of [`ANY_SIZE`]; `name`
+    /// is its name, or [`StreamId::called`](onbeat_model::units::StreamId::called)'s.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         match self {
             Self::Run(context) => context.open_talker(name, size),
@@ -83,7 +84,8 @@ impl Context {
         }
     }
 
-    /// Opens a reading end of a channel for messages of `size` octets, or of [`ANY_SIZE`].
+    /// Opens a reading end of a channel for messages of `size` octets, or of [`ANY_SIZE`]. `name`
+    /// may also be `#` and the number of its stream.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         match self {
             Self::Run(context) => context.open_listener(name, size),

@@ -12,6 +12,7 @@
 //! `onbeat top`), the records when it has stopped.
 
 use onbeat_model::record::{Record, Role, flag};
+use onbeat_model::system::Channel;
 use onbeat_model::time::Span;
 use onbeat_model::units::StreamId;
 use onbeat_runtime::channel_io::{Log, Reason, Source, TransmitPoint, TransmitStamp};
@@ -382,6 +383,19 @@ impl SharedLog {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         let mapping = Arc::new(Mapping::new(memory, size(capacity), flags)?);
         Ok(Self { mapping, capacity, place: None })
+    }
+
+    /// The same, and [says](Self::introduce) which end of a channel's it is.
+    pub fn of_end(
+        memory: impl AsFd,
+        capacity: u32,
+        channel: &Channel,
+        role: Role,
+    ) -> io::Result<Self> {
+        let mut log = Self::map(memory, capacity)?;
+        let (channel, stream_id) = (channel.name.clone(), channel.stream_id);
+        log.introduce(&Identity { channel, stream_id, role });
+        Ok(log)
     }
 
     /// Where in the mapping the header is.

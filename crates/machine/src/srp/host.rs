@@ -264,6 +264,12 @@ impl SrpHost {
         })
     }
 
+    /// Whether a program of this host listens to a stream.
+    fn listens(&self, stream: StreamId) -> bool {
+        let is_it = |client: &Client| matches!(client.wanted, Wanted::Listener(s) if s == stream);
+        self.clients.values().any(is_it)
+    }
+
     fn remove(&mut self, now: NetTime, id: ClientId) {
         let Some(client) = self.clients.remove(&id) else { return };
         match client.wanted {
@@ -272,9 +278,7 @@ impl SrpHost {
                 self.withdrawn.insert(offer.stream, (offer, now + self.memory));
             }
             Wanted::Listener(stream) => {
-                let is_it =
-                    |other: &Client| matches!(other.wanted, Wanted::Listener(its) if its == stream);
-                if !self.clients.values().any(is_it) {
+                if !self.listens(stream) {
                     self.station.leave(now, stream);
                 }
             }
@@ -378,6 +382,7 @@ impl SrpHost {
         if let Some(DomainStatus::Agreed(domain)) = self.station.domain(offer.class) {
             (status.vid, status.priority) = (Some(domain.vid), Some(domain.priority));
         }
+        let is_heard = self.listens(offer.stream);
         let no_room =
             FailureInformation { bridge: self.port.identifier(), code: FailureCode::BANDWIDTH };
         status.phase = match (self.neighbour, self.station.talker(offer.stream)) {
@@ -388,6 +393,9 @@ impl SrpHost {
             (Neighbour::Msrp, Some(TalkerStatus::Ready)) => Phase::Ready,
             (Neighbour::Msrp, Some(TalkerStatus::ReadyFailed)) => Phase::ReadyFailed,
             (Neighbour::Msrp, _) if self.is_foreign(offer.class) => Phase::DomainMismatch,
+            // Whoever listens on this host needs nothing of the network.
+            (Neighbour::Msrp, Some(TalkerStatus::AskingFailed)) if is_heard => Phase::ReadyFailed,
+            (Neighbour::Msrp, _) if is_heard => Phase::Ready,
             (Neighbour::Msrp, Some(TalkerStatus::AskingFailed)) => Phase::AskingFailed,
             (Neighbour::Msrp, Some(TalkerStatus::Advertised) | None) => Phase::Advertised,
         };
@@ -404,10 +412,12 @@ impl SrpHost {
             status.tspec = Some(talker.tspec);
             status.latency = Some(Span::from_ns(talker.accumulated_latency_ns.into()));
         }
+        let talks_here = self.talker_of(stream).is_some_and(|talker| talker.is_admitted);
         status.phase = match (self.neighbour, listener) {
             // What is sent comes; nobody says what is.
             (Neighbour::Silent, _) => Phase::Ready,
             (Neighbour::LinkDown | Neighbour::Asking, _) => Phase::Asking,
+            (Neighbour::Msrp, _) if talks_here => Phase::Ready,
             (Neighbour::Msrp, ListenerStatus::NoTalker) => Phase::NoTalker,
             (Neighbour::Msrp, ListenerStatus::Advertised(_)) => Phase::Advertised,
             (Neighbour::Msrp, ListenerStatus::Ready(_)) => Phase::Ready,

@@ -184,6 +184,28 @@ fn programs_of_two_hosts_on_one_link_reserve_and_a_program_that_is_gone_is_withd
 }
 
 #[test]
+fn a_listener_on_the_talkers_own_host_needs_nothing_of_the_network() {
+    let mut net = Net::new(2, StationSettings::default());
+    net.ask(0, CLIENT, Request::Advertise(offer(7, 32)));
+    let near = ClientId(2);
+    net.ask(0, near, Request::Listen(StreamId(7)));
+    net.run(Span::from_s(2));
+    let phases = |net: &mut Net| [net.status(0, CLIENT).phase, net.status(0, near).phase];
+    assert_eq!(phases(&mut net), [Phase::Ready, Phase::Ready]);
+    // One across the network comes and goes.
+    net.ask(1, CLIENT, Request::Listen(StreamId(7)));
+    net.run(Span::from_s(2));
+    assert_eq!(net.status(1, CLIENT).phase, Phase::Ready);
+    assert_eq!(phases(&mut net), [Phase::Ready, Phase::Ready]);
+    net.tell(1, HostInput::Gone(CLIENT));
+    net.run(Span::from_s(2));
+    assert_eq!(phases(&mut net), [Phase::Ready, Phase::Ready]);
+    net.tell(0, HostInput::Gone(near));
+    net.run(Span::from_s(2));
+    assert_eq!(net.status(0, CLIENT).phase, Phase::Advertised);
+}
+
+#[test]
 fn a_talker_has_the_vlan_and_the_priority_of_the_bridge() {
     let mut settings = MsrpBridgeSettings::new(BRIDGE);
     settings.classes[0] = SrClass { class: Class::A, priority: 4, vid: 5 };

@@ -25,7 +25,7 @@ use crate::interface::{
 use crate::keys::{EndKeys, KeyStore};
 use crate::recorder::Recorder;
 use crate::selector::SOONER;
-use crate::shared_log::{Identity, SharedLog};
+use crate::shared_log::SharedLog;
 use onbeat_model::integrity::Integrity;
 use onbeat_model::record::Role;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
@@ -264,9 +264,8 @@ impl RunContext {
             let mut descriptors = descriptors.into_iter();
             let memory = descriptors.next().ok_or(SetupError::ProtocolViolation)?;
             let mut log = SharedLog::map(memory, capacity)?;
-            let (channel, stream_id) = (name.to_owned(), parameters.stream_id);
-            let identity = Identity { channel, stream_id, role };
-            log.introduce(&identity);
+            // The program may have called it by its number.
+            let identity = log.identity();
             log.declare(parameters.interval);
             let own = descriptors.next();
             // Others may have talked on an interface before; namespaces and the emulated network

@@ -148,7 +148,20 @@ pub struct Attachment<'a> {
     pub is_shared: bool,
 }
 
+/// Beside the transport: the talker is on this host.
+const OWN_HOST: u8 = 0x80;
+
 impl Attachment<'_> {
+    fn kind(&self) -> u8 {
+        let kind = match self.transport {
+            TransportKind::Packet => 1,
+            TransportKind::Xdp => 2,
+            TransportKind::Udp4 => 3,
+            TransportKind::Udp6 => 4,
+        };
+        kind | if self.options.own_host { OWN_HOST } else { 0 }
+    }
+
     fn bits(&self) -> u8 {
         let o = &self.options;
         let bits = [
@@ -361,7 +374,7 @@ impl<'a> Reader<'a> {
     fn attachment(&mut self) -> Result<Option<Attachment<'a>>, ProtocolViolation> {
         let (kind, bits, queue) = (self.u8()?, self.u8()?, self.u32()?);
         let interface = self.text()?;
-        let transport = match kind {
+        let transport = match kind & !OWN_HOST {
             0 => return Ok(None),
             1 => TransportKind::Packet,
             2 => TransportKind::Xdp,
@@ -378,6 +391,7 @@ impl<'a> Reader<'a> {
             follow_schedule: bit(4),
             // What programs do not know that were linked with an earlier library.
             sent_stamps: bit(7),
+            own_host: kind & OWN_HOST != 0,
             queue,
             ..InterfaceOptions::default()
         };
@@ -538,13 +552,7 @@ impl<'a> Reply<'a> {
                 match attachment {
                     None => to.u8(0).u8(0).u32(0),
                     Some(a) => {
-                        let kind = match a.transport {
-                            TransportKind::Packet => 1,
-                            TransportKind::Xdp => 2,
-                            TransportKind::Udp4 => 3,
-                            TransportKind::Udp6 => 4,
-                        };
-                        to.u8(kind).u8(a.bits()).u32(a.options.queue);
+                        to.u8(a.kind()).u8(a.bits()).u32(a.options.queue);
                         to.rest(clip(a.interface).as_bytes())
                     }
                 }
@@ -754,7 +762,12 @@ mod tests {
                 parameters: parameters(),
                 attachment: Some(Attachment {
                     transport: TransportKind::Udp6,
-                    options: InterfaceOptions { queue: 3, sent_stamps: true, ..Default::default() },
+                    options: InterfaceOptions {
+                        queue: 3,
+                        sent_stamps: true,
+                        own_host: true,
+                        ..Default::default()
+                    },
                     interface: "eth0",
                     by_station: true,
                     is_shared: false,

@@ -28,14 +28,14 @@ use onbeat_model::plan::ChannelPlan;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, ReservationMode};
 use onbeat_model::time::Span;
-use onbeat_model::units::{MacAddress, Octets};
+use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::Limited;
 use onbeat_runtime::launch::LaunchTimes;
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 /// How AF_XDP works on its interface is told once.
@@ -140,13 +140,23 @@ pub struct InterfaceContext {
     _latency: Option<Arc<LatencyHeld>>,
 }
 
+/// A channel; of a table, a host's end of one.
 #[derive(Clone, Debug)]
 struct Declared {
     name: String,
     parameters: ChannelParameters,
     /// The host and its end, if a table says so.
     end: Option<(Arc<str>, Role)>,
-    talks: Arc<AtomicBool>,
+    /// Its listeners here receive what leaves by the interface, too.
+    own_host: bool,
+    open: Arc<OpenEnds>,
+}
+
+/// How many ends of a channel the program has open.
+#[derive(Debug, Default)]
+struct OpenEnds {
+    talkers: AtomicU32,
+    listeners: AtomicU32,
 }
 
 impl InterfaceContext {
@@ -286,11 +296,16 @@ impl InterfaceContext {
         if let Err(why) = check(name, &parameters) {
             return refuse(why);
         }
-        for other in declared.iter() {
-            if other.name == name {
+        let mut open = Arc::default();
+        let mut own_host = false;
+        for other in &mut *declared {
+            let is_other_end = other.end.as_ref().zip(end.as_ref()).is_some_and(|(a, b)| a != b);
+            if is_other_end && other.name == name && is_same(&other.parameters, &parameters) {
+                (own_host, other.own_host) = (true, true);
+                open = Arc::clone(&other.open);
+            } else if other.name == name {
                 return refuse("another channel has this name".to_owned());
-            }
-            if other.parameters.stream_id == parameters.stream_id {
+            } else if other.parameters.stream_id == parameters.stream_id {
                 return refuse(format!("channel `{}` has the same stream id", other.name));
             }
         }
@@ -306,8 +321,21 @@ impl InterfaceContext {
             clock_error: self.settings.clock_error * 2,
             ..parameters
         };
-        let talks = Arc::new(AtomicBool::new(false));
-        declared.push(Declared { name: name.to_owned(), parameters, end, talks });
+        declared.push(Declared { name: name.to_owned(), parameters, end, own_host, open });
+        Ok(())
+    }
+
+    /// Says that a declared channel's talker is on this host, perhaps this program: listeners here
+    /// that are opened from now on receive what leaves by the interface, too.
+    /// Of a table that has both ends this is known.
+    pub fn hear_own_host(&self, name: &str) -> Result<(), SetupError> {
+        self.base.check_owner()?;
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = declared.iter_mut().find(|d| d.name == name) else {
+            let why = format!("channel `{name}`: it is not declared");
+            return Err(SetupError::Refused(why));
+        };
+        found.own_host = true;
         Ok(())
     }
 
@@ -320,18 +348,23 @@ impl InterfaceContext {
             return refuse(&format!("{talker} is no station's address"));
         }
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = declared.iter_mut().find(|d| d.name == name) else {
-            return refuse("it is not declared");
-        };
-        found.parameters.talker_address = Some(talker).filter(|_| !self.settings.by_station);
-        Ok(())
+        let address = Some(talker).filter(|_| !self.settings.by_station);
+        let mut is_declared = false;
+        for found in declared.iter_mut().filter(|d| d.name == name) {
+            found.parameters.talker_address = address;
+            is_declared = true;
+        }
+        if is_declared { Ok(()) } else { refuse("it is not declared") }
     }
 
     fn find(&self, name: &str, size: Octets, role: Role) -> Result<Declared, SetupError> {
         self.base.check_owner()?;
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = declared.iter().find(|d| d.name == name) else {
-            let known: Vec<_> = declared.iter().map(|d| d.name.as_str()).collect();
+        let is_its = |d: &&Declared| d.end.as_ref().is_none_or(|(_, own)| *own == role);
+        let mut named = declared.iter().filter(|d| is_called(d, name));
+        let Some(found) = named.clone().find(is_its).or(named.next()) else {
+            let mut known: Vec<_> = declared.iter().map(|d| d.name.as_str()).collect();
+            known.dedup();
             let known = known.join(", ");
             let why = format!("there is no channel `{name}`; there are: {known}");
             return Err(SetupError::Refused(why));
@@ -354,14 +387,13 @@ impl InterfaceContext {
 
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
-        let Declared { parameters, talks, .. } = self.find(name, size, Role::Talker)?;
-        let claim = OneTalker::take(talks).ok_or_else(|| {
-            SetupError::Refused(format!("this program writes to channel `{name}` already"))
-        })?;
+        let found = self.find(name, size, Role::Talker)?;
+        let (name, parameters) = (found.name.as_str(), found.parameters);
+        let claim = self.claim(&found, Role::Talker)?;
         let keys = self.keys_of(name, &parameters)?;
         let seal = EndKeys::seal(keys.as_ref(), parameters.integrity);
         let seal = seal.map_err(SetupError::Refused)?;
-        let io = self.io(name, &parameters, Role::Talker, keys, Some(Box::new(claim)))?;
+        let io = self.io(&found, Role::Talker, keys, claim)?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
         let talker = talker.sealed(seal);
@@ -370,11 +402,13 @@ impl InterfaceContext {
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
-        let parameters = self.find(name, size, Role::Listener)?.parameters;
+        let found = self.find(name, size, Role::Listener)?;
+        let (name, parameters) = (found.name.as_str(), found.parameters);
+        let claim = self.claim(&found, Role::Listener)?;
         let keys = self.keys_of(name, &parameters)?;
         let since = self.base.instant()?.local;
         let guard = EndKeys::guard(keys.as_ref(), parameters.integrity, since);
-        let io = self.io(name, &parameters, Role::Listener, keys, None)?;
+        let io = self.io(&found, Role::Listener, keys, claim)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters).guarded(guard);
         let mut end = ListenerEndpoint::new(listener, io, recorder);
@@ -399,16 +433,42 @@ impl InterfaceContext {
         keys.map_err(|why| SetupError::Refused(format!("channel `{name}`: {why}")))
     }
 
+    /// An end's right to be open beside the others of the program.
+    fn claim(&self, found: &Declared, role: Role) -> Result<Claim, SetupError> {
+        let Declared { name, open, own_host, .. } = found;
+        let (own, other) = match role {
+            Role::Talker => (&open.talkers, &open.listeners),
+            Role::Listener => (&open.listeners, &open.talkers),
+        };
+        let before = own.fetch_add(1, Ordering::AcqRel);
+        let claim = Box::new(OpenEnd { open: Arc::clone(open), role });
+        if role == Role::Talker && before > 0 {
+            let why = format!("this program writes to channel `{name}` already");
+            return Err(SetupError::Refused(why));
+        }
+        let comes_back = *own_host
+            || self.interface.loopback
+            || matches!(self.settings.transport, TransportKind::Udp4 | TransportKind::Udp6);
+        if !comes_back && other.load(Ordering::Acquire) > 0 {
+            return Err(SetupError::Refused(format!(
+                "this program has the other end of channel `{name}`, and what leaves by the \
+                 interface does not come back: declare it for its own host, too (ONBEAT_OWN_HOST)"
+            )));
+        }
+        Ok(claim)
+    }
+
     fn io(
         &self,
-        name: &str,
-        parameters: &ChannelParameters,
+        found: &Declared,
         role: Role,
         keys: Option<EndKeys>,
-        claim: Option<Claim>,
+        claim: Claim,
     ) -> Result<Limited<EndpointIo>, SetupError> {
+        let Declared { name, parameters, own_host, .. } = found;
         let mut settings = self.settings.as_ref().clone();
         settings.options.longest = self.longest();
+        settings.options.own_host = *own_host;
         if role == Role::Talker && parameters.launch.is_some() {
             settings.options.launch_time = true;
             self.told_launches.call_once(|| warn_unless_launched(&self.interface));
@@ -418,6 +478,10 @@ impl InterfaceContext {
         let interface = Interface::named(known)
             .map_err(|error| SetupError::Interface { name: known.clone(), error })?;
         let wire = match settings.by_station {
+            true if *own_host && role == Role::Listener => {
+                let why = "the station of this host gives its ends what comes, not what it sends";
+                return Err(SetupError::Refused(format!("channel `{name}`: {why}")));
+            }
             true => self.station_end(name, parameters, role)?,
             false => attach(&interface, &settings, parameters, role)?,
         };
@@ -435,7 +499,7 @@ impl InterfaceContext {
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
-        let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim).keyed(keys);
+        let mut io = InterfaceIo::claiming(Arc::clone(&self.base), wire, Some(claim)).keyed(keys);
         io = io.in_frames(parameters.fragments().count).followed_by(self.monitor.clone());
         if self.settings.reservation == ReservationMode::Srp {
             let reservation = self.reserve(parameters, role).map_err(|why| {
@@ -569,20 +633,33 @@ pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), St
     within("fixed delay", parameters.fixed_delay, Span::ZERO, limits::DURATION)
 }
 
-/// The one talker that a channel has in a program; gone with its value.
-#[derive(Debug)]
-struct OneTalker(Arc<AtomicBool>);
-
-impl OneTalker {
-    fn take(talks: Arc<AtomicBool>) -> Option<Self> {
-        let free = !talks.swap(true, Ordering::AcqRel);
-        free.then(|| Self(talks))
-    }
+/// Whether two ends are of one channel.
+fn is_same(one: &ChannelParameters, other: &ChannelParameters) -> bool {
+    let of = |p: &ChannelParameters| {
+        (p.stream_id, p.destination, p.vlan, p.pcp, p.size, p.integrity, p.replicated, p.interval)
+    };
+    of(one) == of(other)
 }
 
-impl Drop for OneTalker {
+/// Whether a program means this channel by a name, or by `#` and its stream's number.
+fn is_called(declared: &Declared, name: &str) -> bool {
+    declared.name == name || StreamId::called(name) == Some(declared.parameters.stream_id)
+}
+
+/// One of the open ends of a channel; gone with its value.
+#[derive(Debug)]
+struct OpenEnd {
+    open: Arc<OpenEnds>,
+    role: Role,
+}
+
+impl Drop for OpenEnd {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        let count = match self.role {
+            Role::Talker => &self.open.talkers,
+            Role::Listener => &self.open.listeners,
+        };
+        count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -689,6 +766,13 @@ pub(crate) fn attach(
     let untagged = settings.options.untagged || interface.tags;
     let options = &InterfaceOptions { untagged, ..settings.options };
     let refused = |error| SetupError::Interface { name: interface.name.clone(), error };
+    if options.own_host && *transport == TransportKind::Xdp {
+        return Err(SetupError::Refused(
+            "what leaves by AF_XDP passes the kernel by, so that listeners on the talker's own \
+             host do not get it: use packet or udp"
+                .to_owned(),
+        ));
+    }
     if matches!(transport, TransportKind::Packet | TransportKind::Xdp) {
         packet::fits(interface, parameters).map_err(refused)?;
     }

@@ -24,6 +24,8 @@ pub struct Interface {
     pub running: bool,
     /// Whether it is a VLAN interface, which tags what it sends by itself.
     pub tags: bool,
+    /// Whether it is the loopback: what leaves comes in.
+    pub loopback: bool,
 }
 
 impl Interface {
@@ -58,6 +60,7 @@ impl Interface {
             up: i32::from(flags) & libc::IFF_UP != 0,
             running: i32::from(flags) & libc::IFF_RUNNING != 0,
             tags: ask_vlan(&request.socket, name, GET_VLAN_VID).is_some(),
+            loopback: i32::from(flags) & libc::IFF_LOOPBACK != 0,
         })
     }
 }

@@ -90,6 +90,9 @@ pub const HORIZON: Span = Span::from_s(365 * 24 * 3_600);
 pub struct InterfaceOptions {
     /// Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
     pub untagged: bool,
+    /// The channel's talker is (also) on this host: its listeners here receive what leaves by the
+    /// interface as well as what comes in. [`InterfaceContext::hear_own_host`] sets it by channel.
+    pub own_host: bool,
     /// SO_BUSY_POLL: a blocking receive polls the driver first.
     pub busy_poll: bool,
     /// Note when the hardware, or else the kernel, had each frame.

@@ -3,7 +3,7 @@
 
 use crate::clock::MonoTime;
 use crate::interface::closer;
-use crate::interface::filter::{self, Dropped};
+use crate::interface::filter::{self, Dropped, Layout};
 use crate::interface::presence::EndLink;
 use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
@@ -19,6 +19,9 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::{Arc, Weak};
+
+/// ETH_P_ALL of `linux/if_ether.h`.
+const EVERY_PROTOCOL: u16 = 3;
 
 /// How long one wait for a frame of PTP is.
 const OVERHEAR_STEP: Span = Span::from_ms(100);
@@ -41,7 +44,7 @@ impl PacketSocket {
         options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
-        attach(&socket, interface, channel, Role::Talker)?;
+        attach(&socket, interface, channel, options, Role::Talker)?;
         socket::prioritise(&socket, channel.pcp, options)?;
         let launches = socket::let_launch(&socket, interface, options);
         let notes = options.sent_stamps;
@@ -59,11 +62,12 @@ impl PacketSocket {
         options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
-        let dropped = filter_frames(&socket, channel)?;
-        let one: i32 = 1;
-        option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
+        let hears_leaving = hears_leaving(interface, options);
+        let dropped = filter_frames(&socket, channel, hears_leaving)?;
+        let ignores = i32::from(!hears_leaving);
+        option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &ignores)?;
         socket::listen(&socket, options)?;
-        attach(&socket, interface, channel, Role::Listener)?;
+        attach(&socket, interface, channel, options, Role::Listener)?;
         let (stamped, link) = (options.timestamps, Arc::default());
         Ok(Self { socket: Arc::new(socket), link, stamped, notes: false, dropped })
     }
@@ -186,6 +190,7 @@ pub(super) fn attach(
     socket: &OwnedFd,
     interface: &Interface,
     channel: &ChannelParameters,
+    options: &InterfaceOptions,
     role: Role,
 ) -> io::Result<()> {
     if role == Role::Talker {
@@ -195,8 +200,22 @@ pub(super) fn attach(
     if channel.destination.0[0] & 1 == 1 {
         join(socket, interface, channel.destination)?;
     }
-    let protocol = if channel.replicated { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP };
+    let protocol = match hears_leaving(interface, options) {
+        true => EVERY_PROTOCOL,
+        false => ethertype(channel),
+    };
     bind(socket, interface, protocol)
+}
+
+/// Whether a listener's socket is to have what leaves, too: the kernel shows that to sockets of
+/// every protocol only. What leaves by the loopback comes in.
+fn hears_leaving(interface: &Interface, options: &InterfaceOptions) -> bool {
+    options.own_host && !interface.loopback
+}
+
+/// The EtherType of a channel's frames, behind the 802.1Q tag.
+fn ethertype(channel: &ChannelParameters) -> u16 {
+    if channel.replicated { ETHERTYPE_R_TAG } else { ETHERTYPE_AVTP }
 }
 
 /// Refuses a channel whose frames an interface does not take, before any is written.
@@ -294,21 +313,25 @@ pub(super) fn only_ethertypes(socket: &OwnedFd, [one, other]: [u16; 2]) -> io::R
     option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Lets the kernel pass only frames of this stream to this address. The socket is bound to the
-/// EtherType, and whether the frame was tagged does not matter: the kernel has taken the tag off
-/// before.
-fn filter_frames(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<Option<Dropped>> {
+/// Lets the kernel pass only frames of this stream to this address. Whether the frame was tagged
+/// does not matter: of what comes the kernel has taken the tag off before.
+fn filter_frames(
+    socket: &OwnedFd,
+    channel: &ChannelParameters,
+    hears_leaving: bool,
+) -> io::Result<Option<Dropped>> {
     let d = channel.destination.0;
-    let address = [
+    let (bare, behind) = (ETHERNET as u32, (ETHERNET + R_TAG) as u32);
+    let unit = if channel.replicated { behind } else { bare };
+    let places = [
         (filter::WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
         (filter::HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
+        // A socket that is not bound to every protocol is bound to this one.
+        (filter::HALF, bare - 2, u32::from(ethertype(channel))),
+        (filter::HALF, unit - 2, u32::from(ETHERTYPE_AVTP)),
     ];
-    let (bare, behind) = (ETHERNET as u32, (ETHERNET + R_TAG) as u32);
-    if !channel.replicated {
-        return filter::attach(socket, &address, bare, channel);
-    }
-    let avtp = (filter::HALF, behind - 2, u32::from(ETHERTYPE_AVTP));
-    filter::attach(socket, &[address[0], address[1], avtp], behind, channel)
+    let layout = Layout { places: &places, unit, may_be_tagged: hears_leaving };
+    filter::attach(socket, layout, channel)
 }
 
 /// Sends without what a message header costs, some tenth of the whole path. A full queue must not

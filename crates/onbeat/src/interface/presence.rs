@@ -175,7 +175,9 @@ impl Followed {
         // IPv6 ends, with its memberships, on an interface whose MTU is too small for it.
         let is_new = is_other || self.link.state.load(Ordering::Relaxed) != UP;
         match (version, self.role) {
-            (None, role) if is_other => packet::attach(&socket, interface, &self.channel, role)?,
+            (None, role) if is_other => {
+                packet::attach(&socket, interface, &self.channel, &options, role)?;
+            }
             (Some(version), Role::Listener) if is_new => {
                 udp::attach_listener(&socket, interface, &self.channel, version, self.attached)?;
             }

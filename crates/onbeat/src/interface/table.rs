@@ -22,6 +22,8 @@
 //! be between a message that came late and the next one, in nanoseconds. In versions before, that
 //! is interval and tolerance; nothing for a channel with a launch time or a burst.
 //!
+//! A host has both ends of a channel whose talker is among its listeners: two lines.
+//!
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
 
@@ -118,12 +120,16 @@ pub enum WrongTable {
 impl ChannelTable {
     /// The table of a host by a plan; `None` if it has more ends than a program may declare.
     pub fn of(system: &System, plan: &Plan, host: NodeId) -> Option<Self> {
-        let role = |channel: &Channel| {
+        let roles = |channel: &Channel| {
+            let talks = (channel.talker == host).then_some(Role::Talker);
             let listens = channel.listeners.contains(&host).then_some(Role::Listener);
-            if channel.talker == host { Some(Role::Talker) } else { listens }
+            [talks, listens].into_iter().flatten()
         };
-        let ends = system.channels.iter().zip(&plan.channels).filter_map(|(channel, planned)| {
-            let (name, role) = (channel.name.clone(), role(channel)?);
+        let ends = system.channels.iter().zip(&plan.channels).flat_map(|(channel, planned)| {
+            roles(channel).map(move |role| (channel, planned, role))
+        });
+        let ends = ends.map(|(channel, planned, role)| {
+            let name = channel.name.clone();
             let launch = launch_times(channel, planned).filter(|_| role == Role::Talker);
             let parameters = ChannelParameters { launch, ..parameters_of(channel) };
             let catch_up = match role {
@@ -131,7 +137,7 @@ impl ChannelTable {
                 Role::Listener => usual_catch_up(&parameters),
             };
             let parameters = ChannelParameters { catch_up, ..parameters };
-            Some(TableEndpoint { name, role, parameters, buffer: None })
+            TableEndpoint { name, role, parameters, buffer: None }
         });
         let ends: Vec<_> = ends.collect();
         let host = system.node(host).name.clone();

@@ -23,7 +23,7 @@
 //! DSCP is the class selector (RFC 2474 section 4.2.2.2) with the bits of the channel's PCP, so
 //! that equipment that derives one from the other agrees.
 
-use crate::interface::filter::{self, Dropped};
+use crate::interface::filter::{self, Dropped, Layout};
 use crate::interface::presence::{self, EndLink};
 use crate::interface::sent_stamp::{self, SentStamp};
 use crate::interface::{Arrival, Interface, InterfaceOptions, device, option, socket};
@@ -466,7 +466,8 @@ pub fn ipv6_group(destination: MacAddress) -> Ipv6Addr {
 
 /// Passes datagrams of this stream; the kernel's filter sees them from the UDP header on.
 fn filter_datagrams(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<Option<Dropped>> {
-    filter::attach(socket, &[], (UDP_HEADER + ENCAPSULATION) as u32, channel)
+    let unit = (UDP_HEADER + ENCAPSULATION) as u32;
+    filter::attach(socket, Layout { places: &[], unit, may_be_tagged: false }, channel)
 }
 
 #[cfg(test)]

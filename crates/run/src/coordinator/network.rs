@@ -10,7 +10,7 @@ use onbeat::clock::MonoTime;
 use onbeat::coordinator::protocol::Attachment;
 use onbeat::interface::{Interface, InterfaceOptions, NetworkClock, TransportKind, begin_stamping};
 use onbeat_model::record;
-use onbeat_model::system::{NodeId, System};
+use onbeat_model::system::{Channel, NodeId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use rustix::fd::BorrowedFd;
@@ -180,6 +180,14 @@ impl Carrier {
             by_station: self.by_stations,
             is_shared: self.is_interface(),
         })
+    }
+
+    /// The same of a host's ends of a channel.
+    pub(super) fn attachment_of(&self, channel: &Channel, host: NodeId) -> Option<Attachment<'_>> {
+        let mut attachment = self.attachment()?;
+        let is_talker = channel.talker == host;
+        attachment.options.own_host = is_talker && channel.listeners.contains(&host);
+        Some(attachment)
     }
 
     /// Where the description's noise is sent; not in an emulation.

@@ -446,7 +446,6 @@ impl<'a> Session<'a> {
 
     /// Opens the ends of hosts without programs on a network of the kernel.
     pub(super) fn open_synthetic_on_kernel(&mut self) -> Result<(), NoRun> {
-        let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
         for (id, channel) in (0..).map(ChannelId).zip(&self.system.channels) {
             let parameters = self.parameters(id);
             let capacity =
@@ -456,6 +455,7 @@ impl<'a> Session<'a> {
                 if self.system.has_program(*node) || !self.carrier.includes(*node) {
                     continue;
                 }
+                let Some(attachment) = self.carrier.attachment_of(channel, *node) else { break };
                 let role = if place == 0 { Role::Talker } else { Role::Listener };
                 let way = match self.door(*node, id, role) {
                     Some(door) => Some(door.open()?.try_clone_to_owned()?),
@@ -780,7 +780,7 @@ impl<'a> Session<'a> {
         let capacity =
             capacity(&parameters, self.options.settings.duration, self.count_of_endpoints());
         let memory = shared_log::create(capacity)?;
-        let log = SharedLog::map(&memory, capacity)?;
+        let log = SharedLog::of_end(&memory, capacity, self.system.channel(channel), role)?;
         let program = self.threads[thread].program;
         let node = self.programs[program].host;
         let own = match self.options.settings.time {
@@ -803,7 +803,7 @@ impl<'a> Session<'a> {
         // One that wrote nothing continues where the one before it ended.
         let mut starts = std::iter::successors(before, |at| self.endpoints[*at].before);
         let last = starts.find_map(|at| self.endpoints[at].last_capture());
-        let attachment = self.carrier.attachment();
+        let attachment = self.carrier.attachment_of(self.system.channel(channel), node);
         let Channel { deadline, lifespan, .. } = *self.system.channel(channel);
         let [deadline, lifespan] =
             [deadline, lifespan].map(|span| span.filter(|_| role == Role::Listener));

@@ -18,7 +18,7 @@ pub use frame::{
     Frame, HEADERS, Header, MAX_FRAME, MIN_FRAME, TAGGED, emit, emit_with, renew, unwrap,
 };
 pub use rtag::{ETHERTYPE_R_TAG, R_TAG, RTag};
-pub use vlan::{ETHERTYPE_VLAN, Tag};
+pub use vlan::{ETHERTYPE_VLAN, TAG, Tag};
 
 use std::ops::Range;
 
