@@ -1001,6 +1001,26 @@ enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         struct onbeat_thread **out);
 
 /**
+ * For threads that the program creates by other means, such as `pthread_create` with attributes:
+ * announces one that will call `onbeat_thread_begin` with `*number` as soon as it can. The run
+ * waits for that. Only after `onbeat_start`, from any thread that takes part in the run.
+ * `ONBEAT_STOPPED` when the run is over. On an interface it does nothing. Allocates.
+ */
+enum onbeat_status onbeat_thread_announce(struct onbeat_context *context, uint32_t *number);
+
+/**
+ * Makes the calling thread the announced one of this number; returns when the run lets it
+ * continue. From then on it is as one of `onbeat_thread_create`, until it ends.
+ */
+enum onbeat_status onbeat_thread_begin(struct onbeat_context *context, uint32_t number);
+
+/**
+ * Waits, in the time of the run, until the announced thread of this number has ended: then it can
+ * be joined by the means that created it. Outside of virtual time it does nothing.
+ */
+enum onbeat_status onbeat_thread_await(struct onbeat_context *context, uint32_t number);
+
+/**
  * Waits until a thread has ended, and frees it. `result`, if not NULL, gets what its body
  * returned or gave to `pthread_exit`, or PTHREAD_CANCELED. The thread is freed whatever is
  * returned, unless it is NULL or the calling one.

@@ -9,6 +9,7 @@ use onbeat_model::time::{Span, SyncedTime};
 use onbeat_runtime::channel_io::Timeout;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError};
 
 /// A program's membership in a run. Any of its threads may use it.
 #[allow(non_camel_case_types)]
@@ -374,6 +375,68 @@ pub unsafe extern "C" fn onbeat_thread_create(
     };
     // SAFETY: the caller's promise.
     unsafe { entry_to(out, made) }
+}
+
+/// Threads that were announced and have not begun yet.
+static ANNOUNCED: Mutex<Vec<AnnouncedThread>> = Mutex::new(Vec::new());
+
+/// For threads that the program creates by other means, such as `pthread_create` with attributes:
+/// announces one that will call `onbeat_thread_begin` with `*number` as soon as it can. The run
+/// waits for that. Only after `onbeat_start`, from any thread that takes part in the run.
+/// `ONBEAT_STOPPED` when the run is over. On an interface it does nothing. Allocates.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`; `number` is NULL or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_thread_announce(
+    context: *mut onbeat,
+    number: *mut u32,
+) -> onbeat_status {
+    entry(|| {
+        wanted(number, "number")?;
+        // SAFETY: the caller's promise.
+        let announced = unsafe { shared(context, "context") }?.0.announce()?;
+        // SAFETY: the caller's promise; not NULL.
+        unsafe { store(number, announced.as_ref().map_or(0, AnnouncedThread::number)) };
+        ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner).extend(announced);
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Makes the calling thread the announced one of this number; returns when the run lets it
+/// continue. From then on it is as one of `onbeat_thread_create`, until it ends.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_thread_begin(context: *mut onbeat, number: u32) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let context = unsafe { shared(context, "context") }?;
+        if let Context::Interface(_) = context.0 {
+            return Ok(onbeat_status::OnbeatOk);
+        }
+        let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = announced.iter().position(|thread| thread.number() == number);
+        let found = found.map(|at| announced.swap_remove(at));
+        drop(announced);
+        found.ok_or(Failure::argument("`number` is that of no announced thread"))?.begin()?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Waits, in the time of the run, until the announced thread of this number has ended: then it can
+/// be joined by the means that created it. Outside of virtual time it does nothing.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_thread_await(context: *mut onbeat, number: u32) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { shared(context, "context") }?.0.wait_for(number)?;
+        Ok(onbeat_status::OnbeatOk)
+    })
 }
 
 /// Waits until a thread has ended, and frees it. `result`, if not NULL, gets what its body

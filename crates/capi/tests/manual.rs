@@ -66,7 +66,11 @@ const FAMILIES: [(&str, &str); 16] = [
     ("read the network clock and sleep by it", "onbeat_now onbeat_sleep_until onbeat_machine_time"),
     ("let work take its time", "onbeat_work onbeat_work_until"),
     ("wait for other threads of the program", "onbeat_wait onbeat_wait_for onbeat_wake"),
-    ("threads that take part in a run", "onbeat_thread_create onbeat_thread_join"),
+    (
+        "threads that take part in a run",
+        "onbeat_thread_create onbeat_thread_join onbeat_thread_announce onbeat_thread_begin \
+         onbeat_thread_await",
+    ),
     ("why a call failed", "onbeat_last_error onbeat_strerror"),
     ("which version of the library a program has", "onbeat_version onbeat_version_text"),
 ];
