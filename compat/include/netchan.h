@@ -178,6 +178,24 @@ const struct channel_attrs *nc_get_chan_ref(const char *name, const struct chann
 #define NC_GET(x) (nc_get_chan((x), nc_channels, ARRAY_SIZE(nc_channels)))
 #define NC_GET_REF(x) (nc_get_chan_ref((x), nc_channels, ARRAY_SIZE(nc_channels)))
 
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/*
+ * pthread_create and pthread_join, so that threads of a program take part in a run and may use its
+ * channels; outside of a run they are those of the system. One that is created before the first
+ * call which sends, reads or waits begins with that call. A program that defines
+ * NETCHAN_PLAIN_THREADS, or writes (pthread_create)(...), has plain threads. Timed C, which is
+ * checked by the system's names, has them, too.
+ */
+int nc_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *argument),
+		      void *argument);
+int nc_pthread_join(pthread_t thread, void **result);
+
+#if !defined(NETCHAN_PLAIN_THREADS) && !defined(TIMEDC_TRANSLATING)
+#define pthread_create(thread, attr, body, argument) nc_pthread_create(thread, attr, body, argument)
+#define pthread_join(thread, result) nc_pthread_join(thread, result)
+#endif
+
 /* --- handler ---------------------------------------------------------------------------------- */
 
 /*

@@ -132,8 +132,9 @@ void nc_backend_leave(struct nethandler *nh)
 	while (*at != nh)
 		at = &(*at)->core->next;
 	*at = nh->core->next;
-	/* A thread that is still in a channel uses it. */
-	if (nc_in_run() && !backend.handlers && !nh->core->abandoned && !backend.timedc)
+	/* Threads that are in a channel, or sleep, use it. */
+	if (nc_in_run() && !backend.handlers && !nh->core->abandoned && !backend.timedc &&
+	    !nc_threads_are_there())
 		onbeat_close(__atomic_exchange_n(&backend.context, NULL, __ATOMIC_ACQ_REL));
 	nc_backend_unlock();
 }
@@ -147,6 +148,11 @@ static void start_services(void)
 			nc_service_start(ch);
 		pthread_mutex_unlock(&nh->core->lock);
 	}
+}
+
+bool nc_backend_has_begun(void)
+{
+	return __atomic_load_n(&backend.begun, __ATOMIC_ACQUIRE);
 }
 
 bool nc_backend_begin(void)
@@ -163,6 +169,7 @@ bool nc_backend_begin(void)
 			__atomic_store_n(&backend.begun, true, __ATOMIC_RELEASE);
 			start_services();
 		}
+		nc_threads_begin(backend.context);
 	}
 	bool begun = backend.begun;
 	nc_backend_unlock();

@@ -40,7 +40,9 @@ struct channel *nc_chan_new(struct nethandler *nh, const struct channel_attrs *a
 	if (attrs->name[0])
 		memcpy(ch->name, attrs->name, sizeof(ch->name));
 	else
-		snprintf(ch->name, sizeof(ch->name), "stream-%" PRIu64, attrs->stream_id);
+		/* In a run the description has its name. */
+		snprintf(ch->name, sizeof(ch->name), nh->in_run ? "#%" PRIu64 : "stream-%" PRIu64,
+			 attrs->stream_id);
 	ch->pdu.subtype = AVTP_SUBTYPE_NETCHAN;
 	ch->pdu.sv = 1;
 	ch->pdu.seqnr = 0xFF;
@@ -59,13 +61,6 @@ void nc_chan_free(struct channel *ch)
 	free(ch);
 }
 
-/* On an interface every end has a context of its own, so that names need not differ there, and
- * programs that find their channels by number leave them out. */
-static const char *end_name(const struct nethandler *nh, const struct channel *ch)
-{
-	return ch->name[0] || nh->in_run ? ch->name : "unnamed";
-}
-
 static onbeat_status open_context(struct nethandler *nh, struct channel *ch, struct nc_end *end)
 {
 	static const onbeat_class classes[3] = {ONBEAT_CLASS_A, ONBEAT_CLASS_B,
@@ -75,9 +70,10 @@ static onbeat_status open_context(struct nethandler *nh, struct channel *ch, str
 		return ONBEAT_OK;
 	}
 	onbeat_channel channel = {
-		.name = end_name(nh, ch),
+		.name = ch->name,
 		.stream_id = ch->sidw.s64,
-		.traffic_class = classes[class_index(ch->sc)],
+		.traffic_class = classes[class_index(ch->sc)] |
+				 (end->own_host ? ONBEAT_OWN_HOST : 0u),
 		.size = ch->payload_size,
 		.interval_ns = (int64_t)ch->interval_ns,
 		.fixed_delay_ns = (int64_t)ch->sc,
@@ -101,14 +97,15 @@ static void free_end(struct nethandler *nh, struct nc_end *end)
 	free(end);
 }
 
-static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool tx)
+static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool tx, bool own_host)
 {
 	struct nc_end *end = calloc(1, sizeof(*end));
 	if (!end)
 		return NULL;
+	end->own_host = own_host;
 	pthread_mutex_init(&end->lock, NULL);
 	onbeat_status status = open_context(nh, ch, end);
-	const char *name = end_name(nh, ch);
+	const char *name = ch->name;
 	if (status == ONBEAT_OK)
 		status = tx ? onbeat_talker_open(end->context, name, ch->payload_size,
 						 &end->talker)
@@ -171,8 +168,15 @@ bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
 	memcpy(attrs.dst, ch->dst, sizeof(attrs.dst));
 	memcpy(attrs.name, ch->name, sizeof(attrs.name));
 	pthread_mutex_lock(&making);
-	struct nc_end *end = nc_admit(nh, &attrs, tx) ? make_end(nh, ch, tx) : NULL;
+	/* Whether this program talks on the stream that is to be read, or has a reader of what is to
+	 * be sent that was opened before it was known. */
+	bool own = false;
+	struct nc_end *end = nc_admit(nh, &attrs, tx, &own) ? make_end(nh, ch, tx, own) : NULL;
 	if (end) {
+		if (tx && own)
+			nh_debug(NC_WARN, NULL, "stream %" PRIu64 ": its reader in this program was "
+				 "created before its talker, and does not get what is sent here",
+				 ch->sidw.s64);
 		ch->nh = nh;
 		__atomic_store_n(&ch->stopping, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&ch->ready, true, __ATOMIC_RELEASE);
@@ -296,7 +300,11 @@ bool nc_await_zero(const unsigned *value)
 	for (int i = 0; i < CLOSE_WAIT_MS; i++) {
 		if (__atomic_load_n(value, __ATOMIC_SEQ_CST) == 0)
 			return true;
-		nanosleep(&step, NULL);
+		/* Threads of a run leave in its time. */
+		onbeat *context = nc_in_run() ? nc_backend_context() : NULL;
+		int64_t next = (int64_t)tai_get_ns() + NS_IN_MS;
+		if (!context || onbeat_sleep_until(context, next, NULL) != ONBEAT_OK)
+			nanosleep(&step, NULL);
 	}
 	return false;
 }
@@ -346,11 +354,6 @@ static int add(struct nethandler *nh, struct channel *ch, bool tx)
 		return -EINVAL;
 	if (ch->end)
 		return ch->nh == nh && (ch->end->talker != NULL) == tx ? 0 : -EBUSY;
-	if (nh->in_run && strncmp(ch->name, "stream-", 7) == 0) {
-		nh_debug(NC_ERROR, NULL, "stream %" PRIu64 ": without a name it is no channel of the run",
-			 ch->sidw.s64);
-		return -EINVAL;
-	}
 	return nc_end_open(nh, ch, tx) ? 0 : -EIO;
 }
 

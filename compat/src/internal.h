@@ -5,6 +5,9 @@
  */
 #pragma once
 
+/* Here pthread_create() is that of the system. */
+#define NETCHAN_PLAIN_THREADS
+
 #include <logger.h>
 #include <netchan_standalone.h>
 #include <onbeat.h>
@@ -30,6 +33,7 @@ struct nc_end {
 	onbeat_talker *talker;
 	onbeat_listener *listener;
 	bool told;  /* the first failure was reported */
+	bool own_host;  /* the program talks on the stream: what leaves is read, too */
 
 	pthread_mutex_t lock;  /* of what was given */
 	struct nc_given *given;
@@ -71,6 +75,8 @@ void nc_backend_lock(void);
 void nc_backend_unlock(void);
 /* In a run: ends set-up, at the first call that may wait. False when the run is over. */
 bool nc_backend_begin(void);
+/* Whether it has been ended. */
+bool nc_backend_has_begun(void);
 onbeat *nc_backend_context(void);
 /* Whether tasks of Timed C share the ends. */
 bool nc_backend_is_timedc(void);
@@ -82,9 +88,17 @@ onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channe
 /* A negative errno for what onbeat returned; ends a program that continues long after its run. */
 int nc_failure(struct channel *ch, onbeat_status status);
 
+/* --- thread.c: threads that programs create --------------------------------------------------- */
+
+/* Lets those begin that wait for the run: they take part in it, or if it is over they do not. */
+void nc_threads_begin(onbeat *context);
+/* Whether there are any that the run knows. */
+bool nc_threads_are_there(void);
+
 /* --- nic.c ------------------------------------------------------------------------------------ */
 
 bool nic_exists(const char *name);
+bool nic_is_loopback(const char *name);
 unsigned nic_speed_mbps(const char *name);  /* 1000 when it does not say */
 bool nic_has_ptp_clock(const char *name);
 
@@ -92,8 +106,10 @@ bool nic_has_ptp_clock(const char *name);
 
 /* Whether the rows are right, each and together; says what is not. `array` is their name in C. */
 bool nc_manifest_valid(const char *array, const struct channel_attrs *rows, int count);
-/* Whether an end for `attrs` may be added to what the program has open on the interface. */
-bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx);
+/* Whether an end for `attrs` may be added to what the program has open on the interface. `own`
+ * becomes whether that has the stream's other end: a talker, or a reader that does not know of
+ * one. */
+bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx, bool *own);
 
 /* --- end.c ------------------------------------------------------------------------------------ */
 

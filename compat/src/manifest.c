@@ -115,6 +115,7 @@ struct census {
 	uint64_t bits;
 	bool disagrees;
 	bool taken;
+	bool own;
 };
 
 static void count_list(struct census *census, const struct channel *list,
@@ -124,13 +125,14 @@ static void count_list(struct census *census, const struct channel *list,
 		bool same = ch->sidw.s64 == attrs->stream_id;
 		census->disagrees |= same && !same_stream(ch, attrs);
 		census->taken |= same && tx && listed_tx;
+		census->own |= same && tx != listed_tx && (listed_tx || !ch->end->own_host);
 		/* A stream that several ends read comes over the link once. */
 		if (listed_tx == tx && !same)
 			census->bits += bits_per_second(ch->payload_size, ch->interval_ns);
 	}
 }
 
-bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx)
+bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx, bool *own)
 {
 	struct census census = {0};
 	nc_backend_lock();
@@ -143,6 +145,7 @@ bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx)
 		pthread_mutex_unlock(&h->core->lock);
 	}
 	nc_backend_unlock();
+	*own = census.own && !nh->in_run && !nic_is_loopback(nh->ifname);
 	if (census.disagrees || census.taken) {
 		nh_debug(NC_ERROR, NULL, "channel \"%s\": stream %" PRIu64 " is open already%s",
 			 attrs->name, attrs->stream_id,

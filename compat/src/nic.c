@@ -32,6 +32,12 @@ bool nic_exists(const char *name)
 	return name[0] && strlen(name) < IFNAMSIZ && ask(name, SIOCGIFINDEX, &ifr);
 }
 
+bool nic_is_loopback(const char *name)
+{
+	struct ifreq ifr = {0};
+	return ask(name, SIOCGIFFLAGS, &ifr) && (ifr.ifr_flags & IFF_LOOPBACK);
+}
+
 unsigned nic_speed_mbps(const char *name)
 {
 	struct ethtool_cmd command = {.cmd = ETHTOOL_GSET};

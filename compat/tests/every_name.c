@@ -36,6 +36,23 @@ static void handlers(struct nethandler *nh, struct channel *ch, struct avtpdu_cs
 	nh_destroy(&nh);
 }
 
+static void *body(void *argument)
+{
+	return argument;
+}
+
+static void threads(void)
+{
+	pthread_t thread;
+	void *result = NULL;
+	if (pthread_create(&thread, NULL, body, NULL) == 0)
+		pthread_join(thread, &result);
+	if ((pthread_create)(&thread, NULL, body, NULL) == 0)
+		(pthread_join)(thread, &result);
+	if (nc_pthread_create(&thread, NULL, body, NULL) == 0)
+		nc_pthread_join(thread, &result);
+}
+
 static void channels(struct nethandler *nh, void *data)
 {
 	struct channel_attrs *attrs = NC_GET("mcast17");
@@ -135,6 +152,7 @@ int main(int argc, char *argv[])
 	char header[sizeof(du) == 24 ? 1 : -1] = {0};
 	handlers(NULL, NULL, &du);
 	channels(NULL, &du);
+	threads();
 	standalone(argc, argv);
 	times(&ts);
 	first_generation(NULL, &du);

@@ -573,6 +573,49 @@ fn said_by(page: &Path) -> String {
     words(&shown.join(" ").replace("\\(aq", "'").replace("\\e", "\\"))
 }
 
+/// Each program sends to both and reads from both: a channel without a name from itself, too.
+#[test]
+fn programs_that_send_to_all_and_themselves_read_every_message_once() {
+    let mesh = program("mesh.c", "mesh", "libnetchan.a", &["-std=gnu11"]);
+    let directory = directory("mesh");
+    let Some((left, right)) = network() else { return };
+    let start = |side: &Namespace, index: &str| {
+        let log = format!("mesh-{index}.csv");
+        let arguments = ["-n", "eth0", "-s", "2", "-I", index, "-i", "50", "-L", &log];
+        let mut command = side.command(&mesh, &arguments);
+        command.current_dir(&directory).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("a program")
+    };
+    for running in [start(&left, "0"), start(&right, "1")] {
+        let output = running.wait_with_output().expect("its end");
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let expected = "from 0: 50 messages\nfrom 1: 50 messages\nerrors 0\n";
+        assert!(text(&output.stdout).ends_with(expected), "{said}");
+    }
+    // Of the own channel the log has both ends, and the kernel's stamps.
+    let log = rows(&directory.join("mesh-0.csv"), MESSAGES);
+    let of =
+        |stream, sent: bool| log.iter().filter(move |row| row[0] == stream && (row[5] > 0) == sent);
+    assert!(of(42, true).count() >= 51 && of(42, false).count() >= 51);
+    let mut pairs = of(42, false).filter_map(|read| {
+        of(42, true).find(|sent| sent[3] == read[3]).map(|sent| (read[7], sent[4]))
+    });
+    assert!(pairs.all(|(arrived, capture)| arrived >= capture), "{log:?}");
+}
+
+#[test]
+fn a_reader_that_was_created_before_its_own_talker_is_named() {
+    let built = program("order.c", "order", "libnetchan.a", &[]);
+    let Some((left, _right)) = network() else { return };
+    for (order, lines) in [("tx-rx", 0), ("rx-tx", 1)] {
+        let output = checked(&mut left.command(&built, &[order]));
+        let said = text(&output.stderr);
+        let named = said.matches("stream 43: its reader in this program was created before");
+        assert_eq!(named.count(), lines, "{said}");
+    }
+}
+
 /// The declarations of a header's functions, and what its comments between declarations say.
 fn sayings(header: &str) -> Vec<String> {
     let mut sayings = Vec::new();

@@ -127,6 +127,69 @@ fn a_reader_that_looks_at_no_result_ends_with_the_run() {
     assert_eq!(number(channel(&results, "mcast42"), "sent"), 250);
 }
 
+/// Programs of which each sends to all, by channels that have a name in the description only.
+fn mesh(others_only: bool) -> String {
+    const COUNT: usize = 3;
+    let hosts = (0..COUNT).map(|i| {
+        let others = if others_only { ", \"-o\"" } else { "" };
+        format!(
+            r#"
+[[host]]
+name = "h{i}"
+[[link]]
+ends = ["h{i}", "s"]
+rate_mbps = 1000
+[[program]]
+name = "p{i}"
+host = "h{i}"
+command = ["build/left", "-n", "not-used", "-s", "{COUNT}", "-I", "{i}", "-i", "20"{others}]
+"#
+        )
+    });
+    let pairs = (0..COUNT).flat_map(|talker| (0..COUNT).map(move |listener| (talker, listener)));
+    let pairs = pairs.filter(|(talker, listener)| !others_only || talker != listener);
+    let channels = pairs.map(|(talker, listener)| {
+        let id = 42 + talker * COUNT + listener;
+        format!(
+            r#"
+[[channel]]
+name = "from_{talker}_to_{listener}"
+talker = "h{talker}"
+listeners = ["h{listener}"]
+stream_id = {id}
+destination = "01:00:5e:01:01:{id:02x}"
+class = "A"
+size_octets = 8
+interval_ns = 10000000
+"#
+        )
+    });
+    let run = "[run]\nduration_s = 1\nhang_timeout_s = 60\n";
+    let head = format!("format = 1\nname = \"mesh\"\n{run}[[bridge]]\nname = \"s\"\n");
+    hosts.chain(channels).fold(head, |text, part| text + &part)
+}
+
+/// Their readers are threads that they create by pthread_create, and find channels by streams.
+#[test]
+fn threads_of_programs_take_part_in_a_run_and_channels_are_found_by_their_streams() {
+    // One line for the channels to themselves, too: `mesh(false)`.
+    let system = system(&mesh(true), "mesh.c", "mesh.c", &[]);
+    for time in ["virtual", "real"] {
+        let run = || results(&["run", ".", "--time", time], system.path(), 0);
+        let first = run();
+        for (talker, listener) in [(0, 1), (1, 2), (2, 0)] {
+            let c = channel(&first, &format!("from_{talker}_to_{listener}"));
+            // The first ones and the end are messages, too.
+            assert!(number(c, "sent") >= 23, "{c}");
+            let counts = [number(c, "received"), number(c, "lost")];
+            assert_eq!(counts, [number(c, "sent"), 0], "{c}");
+        }
+        if time == "virtual" {
+            assert_eq!(first["runs"][0]["record_hash"], run()["runs"][0]["record_hash"]);
+        }
+    }
+}
+
 #[test]
 fn tasks_of_timed_c_share_ends_wait_until_their_limit_and_clean_up_for_themselves_only() {
     for time in ["virtual", "real"] {
