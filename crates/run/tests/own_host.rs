@@ -47,8 +47,9 @@ fn listener(hosts: &mut Hosts, host: &str, context: &Context) -> Listener {
 fn read_all(context: &Context, mut end: Listener) -> Counters {
     let mut value = [0; 8];
     for k in 0..MESSAGES {
-        let info = end.read(&mut value, Timeout::Endless).expect("no fault").expect("a message");
-        assert_eq!((u64::from_le_bytes(value), info.gap), (k, 0));
+        let until = context.now().expect("the time").local + Span::from_s(60);
+        let info = end.read(&mut value, Timeout::Until(until)).expect("no fault");
+        assert_eq!((u64::from_le_bytes(value), info.expect("a message").gap), (k, 0));
     }
     // What came a second time would be behind it.
     let until = Timeout::Until(context.now().expect("the time").local + Span::from_ms(50));
