@@ -5,6 +5,7 @@ use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
 use super::paths::{PathKeys, Topology};
+use super::types::{self, Types};
 use super::{At, Manifest, Sink, codes, limits, paths, raw};
 use crate::manifest::Rate;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
@@ -51,6 +52,7 @@ pub(super) fn check(
     entries: &[Entry<raw::Channel>],
     manifest: Option<Manifest>,
     network: Topology<'_>,
+    types: &mut Types<'_>,
     sink: &mut Sink,
 ) -> Channels {
     let names = Names::new("channel");
@@ -69,8 +71,10 @@ pub(super) fn check(
         }
         let mut fields = Fields::new(entry, "channel", &entry.raw.name, sink);
         fields.need("name", &entry.raw.name);
-        let attributes = attributes(&mut fields, manifest.as_ref(), in_manifest.copied());
-        let (channel, known) = channel(&mut fields, attributes, network, &mut taken);
+        let mut attributes = attributes(&mut fields, manifest.as_ref(), in_manifest.copied());
+        let message_type = message_type(&mut fields, &mut attributes, manifest.as_ref(), types);
+        let (mut channel, known) = channel(&mut fields, attributes, network, &mut taken);
+        channel.message_type = message_type;
         channels.list.push(channel);
         channels.ends_known.push(known);
     }
@@ -222,7 +226,9 @@ fn need_all(fields: &mut Fields<'_, raw::Channel>, here: &Attributes) {
     fields.need("destination", &raw.destination);
     fields.need("stream_id", &here.stream_id);
     fields.need("class", &here.class);
-    fields.need("size_octets", &here.size);
+    if raw.message_type.is_none() && !fields.entry.is_broken("type") {
+        fields.need("size_octets", &here.size);
+    }
     fields.need_one(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
 }
 
@@ -244,6 +250,28 @@ fn same<T: Copy + PartialEq>(
         fields.sink.push(differ);
     }
     there.or(here)
+}
+
+/// The struct that messages are, by the key or by the manifest. It gives their size where nothing
+/// else does.
+fn message_type(
+    fields: &mut Fields<'_, raw::Channel>,
+    attributes: &mut Attributes,
+    manifest: Option<&Manifest>,
+    types: &mut Types<'_>,
+) -> Option<String> {
+    let raw = &fields.entry.raw;
+    let Some(named) = &raw.message_type else {
+        let (manifest, size) = (manifest?, attributes.size?.value);
+        let (name, octets) = manifest.types.get(&raw.name.as_ref()?.value)?;
+        return (i64::from(*octets) == size).then(|| format!("{}:{name}", manifest.path));
+    };
+    let octets = types.octets(fields, named)?;
+    match attributes.size {
+        Some(size) => types::compare(fields, named, octets, size),
+        None => attributes.size = Some(octets),
+    }
+    Some(named.value.clone())
 }
 
 /// The channel and whether its ends are known. Placeholders stand where an error was reported.
@@ -302,6 +330,7 @@ fn channel(
         class,
         class_is_open,
         size: Octets::new(size.unwrap_or(1) as u32),
+        message_type: None,
         integrity,
         talker_address,
         interval: attributes.interval.map_or(Span::from_ns(1), |i| i.value),

@@ -35,6 +35,7 @@ pub mod tasks;
 mod tcp;
 mod topology;
 mod trace;
+mod types;
 
 pub use at::At;
 pub(crate) use at::origin;
@@ -46,6 +47,7 @@ use onbeat_model::codes::description as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::limits;
 use onbeat_model::system::System;
+use std::collections::BTreeMap;
 
 /// The version of the format that this release reads.
 pub const FORMAT: i64 = 1;
@@ -110,7 +112,8 @@ fn check(
     let synchronisation = tables.synchronisation.as_ref();
     let synchronisation = synchronisation.and_then(|it| rest::synchronisation(it, &nodes, sink));
     let topology = paths::Topology { nodes: &nodes, ports: &ports };
-    let channels = channels::check(&tables.channels, manifest, topology, sink);
+    let mut types = types::Types::new(&mut *read);
+    let channels = channels::check(&tables.channels, manifest, topology, &mut types, sink);
     let network = streams::Infrastructure { nodes: &nodes, ports: &ports, channels: &channels };
     let mut traces = trace::Traces::new(&mut *read, sources);
     let streams = streams::check(&tables.streams, &network, &mut traces, sink);
@@ -162,6 +165,8 @@ struct Manifest {
     entries: Vec<crate::manifest::ManifestEntry>,
     /// Whether all of it could be read; if not, that has been reported.
     complete: bool,
+    /// By channel, the struct that its messages are, and its octets.
+    types: BTreeMap<String, (String, u32)>,
 }
 
 fn read_manifest(
@@ -170,23 +175,24 @@ fn read_manifest(
     sources: &mut Vec<SourceFile>,
     sink: &mut Sink,
 ) -> Manifest {
-    let (entries, complete) = match read(&path.value) {
+    let (entries, complete, types) = match read(&path.value) {
         Ok(text) => {
             let (entries, diagnostics) = crate::manifest::read(&text, 1);
+            let types = crate::manifest::message_types(&text);
             sources.push(SourceFile { path: path.value.clone(), text });
             let complete = !has_error(&diagnostics);
             diagnostics.into_iter().for_each(|d| sink.push(d));
-            (entries, complete)
+            (entries, complete, types)
         }
         Err(reason) => {
             let message = format!("the manifest {} cannot be read: {reason}", path.value);
             let help = "give a path relative to the directory of the description";
             let code = codes::MANIFEST_UNREADABLE;
             sink.push(Diagnostic::error(code, message, path.at, "named here").help(help));
-            (Vec::new(), false)
+            (Vec::new(), false, BTreeMap::new())
         }
     };
-    Manifest { path: path.value.clone(), named_at: path.at, entries, complete }
+    Manifest { path: path.value.clone(), named_at: path.at, entries, complete, types }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {

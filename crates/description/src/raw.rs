@@ -1,6 +1,10 @@
 //! `system.toml` as it is written: every key optional, so that one wrong key hides no other. What
 //! must be there is said to the schema (`required`) and enforced by the check.
 
+mod class;
+
+pub(super) use class::ClassName;
+
 use super::at::At;
 use onbeat_model::binding::ValueType;
 use onbeat_model::dedicated::BestEffortPolicy;
@@ -666,9 +670,13 @@ pub(super) struct Channel {
     pub(super) stream_id: Option<At<u64>>,
     /// Stream class.
     pub(super) class: Option<At<ClassName>>,
-    /// Octets of each message. Above 1476 it is sent in several frames.
+    /// Octets of each message; those of `type` by default. Above 1476 it is sent in several frames.
     #[schemars(range(min = 1, max = MESSAGE_MOST))]
     pub(super) size_octets: Option<At<i64>>,
+    /// The C struct that each message is: a file, relative to this one, and a struct or typedef
+    /// in it, as in "messages.h:sample".
+    #[serde(rename = "type")]
+    pub(super) message_type: Option<At<String>>,
     /// Messages per second at most. Give this or `interval_ns`.
     #[schemars(range(min = 1, max = HZ))]
     pub(super) rate_hz: Option<At<i64>>,
@@ -978,21 +986,3 @@ pub(super) struct Reference {
 
 /// Pairs of a value in nanoseconds and its weight.
 pub(super) type Histogram = Vec<At<(i64, i64)>>;
-
-/// A stream class by its name in the description.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-pub(super) enum ClassName {
-    /// SR class A: 2 ms.
-    A,
-    /// SR class B: 50 ms.
-    B,
-    /// Scheduled traffic: 100 µs.
-    #[serde(rename = "scheduled")]
-    Scheduled,
-    /// Sporadic traffic behind asynchronous traffic shaping (ATS, 802.1Qcr): 10 ms.
-    #[serde(rename = "asynchronous")]
-    Asynchronous,
-    /// The first of B, A and scheduled that keeps the fixed delay.
-    #[serde(rename = "any")]
-    Any,
-}

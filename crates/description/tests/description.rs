@@ -197,6 +197,85 @@ fn an_old_name_of_a_key_means_the_same_with_one_warning() {
     }
 }
 
+/// A description with channels of these types, without sizes.
+fn typed(types: &[&str]) -> String {
+    let channel = |(number, named): (usize, &&str)| {
+        format!(
+            "[[channel]]\nname = \"c{number}\"\ndestination = \"01:00:5e:00:00:{number:02x}\"\n\
+             stream_id = {}\nclass = \"A\"\nrate_hz = 1\ntype = \"{named}\"\n\
+             talker = \"a\"\nlisteners = [\"b\"]\n",
+            number + 1
+        )
+    };
+    let channels: String = types.iter().enumerate().map(channel).collect();
+    format!(
+        "format = 1\nname = \"x\"\n[run]\nduration_s = 1\n[[host]]\nname = \"a\"\n\
+         [[host]]\nname = \"b\"\n[[link]]\nends = [\"a\", \"b\"]\nrate_mbps = 100\n{channels}"
+    )
+}
+
+#[test]
+fn the_size_of_messages_is_that_of_their_struct_whose_file_is_read_once() {
+    let mut reads = Vec::new();
+    let mut read = |name: &str| {
+        reads.push(name.to_owned());
+        Ok("typedef struct { char c; int i; } a; struct b { double d[2]; };".to_owned())
+    };
+    let text = typed(&["x.h:a", "x.h:b", "x.h:struct b"]);
+    let loaded = onbeat_description::load("system.toml", &text, &mut read);
+    assert_eq!((loaded.diagnostics, reads), (vec![], vec!["x.h".to_owned()]));
+    let channels = loaded.system.expect("nothing is wrong").channels;
+    let sizes: Vec<_> = channels.iter().map(|channel| channel.size.get()).collect();
+    assert_eq!(sizes, [8, 16, 16]);
+    assert_eq!(channels[1].message_type.as_deref(), Some("x.h:b"));
+}
+
+#[test]
+fn a_channel_of_a_manifest_is_of_the_struct_in_its_size() {
+    let manifest = "struct s { int a; short b; };\nstruct p { int *a; int b[2]; };\n\
+        struct channel_attrs nc_channels[] = {\n";
+    let entry = |number: usize, size: &str| {
+        format!(
+            "{{ .dst = {{1, 0, 94, 0, 0, {number}}}, .stream_id = {number}, .sc = SC_CLASS_A,\n\
+             .size = {size}, .interval_ns = 1000000, .name = \"c{number}\" }},\n"
+        )
+    };
+    let sizes = ["sizeof(struct s)", "8", "sizeof( struct  s )", "sizeof(struct p)", "sizeof(int)"];
+    let entries: String = sizes.iter().enumerate().map(|(n, size)| entry(n + 1, size)).collect();
+    let manifest = format!("{manifest}{entries}}};");
+    let channel =
+        |n| format!("[[channel]]\nname = \"c{n}\"\ntalker = \"a\"\nlisteners = [\"b\"]\n");
+    let channels: String = (1..=sizes.len()).map(channel).collect();
+    let text = format!("manifest = \"m.h\"\n{}{channels}", typed(&[]));
+    let loaded = onbeat_description::load("system.toml", &text, &mut |_| Ok(manifest.clone()));
+    assert_eq!(loaded.diagnostics, []);
+    let system = loaded.system.expect("nothing is wrong");
+    let types: Vec<_> = system.channels.iter().map(|c| c.message_type.as_deref()).collect();
+    let known = Some("m.h:struct s");
+    assert_eq!(types, [known, None, known, None, None]);
+    assert_eq!(system.channels[3].size.get(), 16);
+}
+
+#[test]
+fn files_of_structs_are_limited_all_together() {
+    use onbeat_model::limits::{MANIFEST_OCTETS, TYPE_FILES, TYPE_OCTETS};
+    let found = |files: usize, octets: usize| {
+        let names: Vec<String> = (0..files).map(|number| format!("{number}.h:s")).collect();
+        let text = typed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let declared = "struct s { int a; };";
+        let header = declared.to_owned() + &" ".repeat(octets.saturating_sub(declared.len()));
+        let mut read = |_: &str| Ok(header.clone());
+        let loaded = onbeat_description::load("system.toml", &text, &mut read);
+        loaded.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    assert_eq!(found(TYPE_FILES, 0), []);
+    assert_eq!(found(TYPE_FILES + 2, 0), [codes::MESSAGE_TYPE; 2]);
+    let most = TYPE_OCTETS / MANIFEST_OCTETS;
+    assert_eq!(found(most, MANIFEST_OCTETS), []);
+    assert_eq!(found(most + 1, MANIFEST_OCTETS), [codes::MESSAGE_TYPE]);
+    assert_eq!(found(1, MANIFEST_OCTETS + 1), [codes::MESSAGE_TYPE]);
+}
+
 /// A description with so many streams, each with the same trace file.
 fn traced(streams: usize) -> String {
     let stream = |name: usize| {

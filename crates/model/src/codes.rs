@@ -169,6 +169,8 @@ areas! {
         DEDICATED = "OB1078", "a bridge cannot have a dedicated path";
         /// A program that does not exist.
         UNKNOWN_PROGRAM = "OB1079", "an unknown program";
+        /// A C struct of messages that cannot be read, or has another size than they have.
+        MESSAGE_TYPE = "OB1080", "an invalid type of messages";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.

@@ -34,6 +34,10 @@ pub const TRACE_FRAMES: usize = 4_000_000;
 pub const TRACE_FILES: usize = 1_000;
 /// Octets of all trace files together.
 pub const TRACE_OCTETS: usize = 64 << 20;
+/// C files that channels name for the structs of their messages.
+pub const TYPE_FILES: usize = 100;
+/// Octets of all of them together.
+pub const TYPE_OCTETS: usize = 16 << 20;
 /// Lines of one trace file that are wrong and told one by one.
 pub const TRACE_ERRORS: usize = 32;
 /// Flows of messages over TCP: each has two ports of its hosts.

@@ -503,6 +503,9 @@ pub struct Channel {
     pub class_is_open: bool,
     /// The octets of each message.
     pub size: Octets,
+    /// The C struct that each message is, as FILE:STRUCT, if it is known. The file's path counts
+    /// from the description's directory.
+    pub message_type: Option<String>,
     /// What its frames carry behind the message.
     pub integrity: Integrity,
     /// Its readers accept the frames of this station only, if there is one.

@@ -91,6 +91,7 @@ impl Net {
             vlan: 2,
             pcp: 3,
             paths: Default::default(),
+            message_type: None,
             phase_jitter: None,
             class_is_open: false,
             phase: Span::ZERO,

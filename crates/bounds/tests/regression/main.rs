@@ -119,6 +119,7 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
         vlan: 2,
         pcp: 0,
         paths: Default::default(),
+        message_type: None,
         phase_jitter: None,
         class_is_open: false,
         phase: Span::ZERO,

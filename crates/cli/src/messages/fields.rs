@@ -248,7 +248,7 @@ mod tests {
     const TEXT: &str = "struct point { float x; double y; };\nstruct s { int8_t a; uint64_t b;\n\
         struct point at[2]; char name[6]; bool ok; short list[3]; };";
 
-    fn layout() -> StructLayout {
+    fn layout() -> std::sync::Arc<StructLayout> {
         layout_of(TEXT, "s").expect("a layout")
     }
 

@@ -10,6 +10,7 @@ use onbeat_description::manifest::{StructLayout, layout_of, layout_of_channel};
 use onbeat_model::limits::MANIFEST_OCTETS;
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Which struct messages are.
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ pub(crate) enum Form {
     /// Hexadecimal digits.
     Octets,
     /// Fields of a struct.
-    Fields(StructLayout),
+    Fields(Arc<StructLayout>),
 }
 
 impl Form {

@@ -14,6 +14,7 @@ mod structs;
 mod write;
 
 pub use structs::{FieldType, StructField, StructLayout, layout_of, layout_of_channel};
+pub(crate) use structs::{Structs, message_types};
 pub use write::{to_c, to_c_first_generation};
 
 use crate::{At, codes, did_you_mean, limits, origin, shorten};

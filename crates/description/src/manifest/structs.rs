@@ -4,16 +4,20 @@
 
 use super::eval::Constants;
 use super::layout::{has_attributes, is_packed};
-use super::{named_children, parse, preprocess, walk, words};
+use super::{named_children, parse, plain_string, preprocess, walk, words};
 use crate::{limits, shorten};
 use onbeat_model::fragment::MESSAGE_MAX;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tree_sitter::Node;
 
 /// The most octets of a struct: more fits in no message.
 const OCTETS_MAX: u32 = MESSAGE_MAX.get();
 /// How deep structs may stand in each other.
 const DEPTH: u32 = 16;
+/// From how many octets on a reason gets no more words: structs may hold others that are wrong.
+const REASON: usize = 400;
+const TOO_DEEP: &str = "structs stand too deep in each other";
 
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +38,8 @@ pub enum FieldType {
         /// How many.
         octets: u32,
     },
-    /// A struct.
-    Struct(StructLayout),
+    /// A struct. Those that hold the same one share it: a short text can declare many.
+    Struct(Arc<StructLayout>),
     /// Several of a type.
     Array {
         /// Their type.
@@ -77,79 +81,141 @@ pub struct StructLayout {
     pub fields: Vec<StructField>,
 }
 
+/// The structs that a C text declares.
+#[derive(Debug)]
+pub(crate) struct Structs {
+    known: BTreeMap<String, Result<Laid, String>>,
+}
+
+impl Structs {
+    /// Reads a text of at most [`limits::MANIFEST_OCTETS`].
+    ///
+    /// # Errors
+    /// Says why none of its structs has one layout.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        if text.len() > limits::MANIFEST_OCTETS {
+            return Err(format!("it has more than {} octets", limits::MANIFEST_OCTETS));
+        }
+        let mut diagnostics = Vec::new();
+        let source = preprocess::preprocess(text, 0, &mut diagnostics);
+        if let Some(first) = diagnostics.first() {
+            return Err(format!("{}: use #ifdef, #if 0 or #if 1", first.message));
+        }
+        if let Some(number) = source.packing {
+            return Err(format!(
+                "line {number}: `#pragma pack` changes layouts in a way not read here"
+            ));
+        }
+        let tree = parse(&source.text).ok_or("it is not read as C")?;
+        let constants = Constants::new(&source, &tree);
+        let mut reader = Reader { text: &source.text, constants, known: BTreeMap::new() };
+        walk(tree.root_node(), |node| {
+            match node.kind() {
+                "struct_specifier" => drop(reader.specifier(node, 0)),
+                "enum_specifier" => drop(reader.enumeration(node)),
+                "type_definition" => reader.typedef(node),
+                _ => {}
+            }
+            node.kind() != "compound_statement"
+        });
+        Ok(Self { known: reader.known })
+    }
+
+    /// The layout of the struct or the typedef `name`.
+    ///
+    /// # Errors
+    /// Says why it has none.
+    pub(crate) fn layout(&self, name: &str) -> Result<Arc<StructLayout>, String> {
+        let plain = name.strip_prefix("struct ").unwrap_or(name).trim();
+        let tagged = self.known.get(&format!("struct {plain}"));
+        let found = if name == plain { self.known.get(plain).or(tagged) } else { tagged };
+        match found {
+            None => {
+                let names = self.known.keys().take(20).cloned().collect::<Vec<_>>();
+                let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                Err(format!("it declares no struct `{}`; it declares: {names}", shorten(name)))
+            }
+            Some(Err(why)) => Err(format!("struct `{}`: {why}", shorten(plain))),
+            Some(Ok(Laid { holds: FieldType::Struct(layout), .. })) => Ok(Arc::clone(layout)),
+            Some(Ok(_)) => Err(format!("`{}` is no struct", shorten(plain))),
+        }
+    }
+}
+
 /// The layout of the struct or the typedef `name` that the C text declares, or why it has none.
-pub fn layout_of(text: &str, name: &str) -> Result<StructLayout, String> {
-    if text.len() > limits::MANIFEST_OCTETS {
-        return Err(format!("it has more than {} octets", limits::MANIFEST_OCTETS));
-    }
-    let mut diagnostics = Vec::new();
-    let source = preprocess::preprocess(text, 0, &mut diagnostics);
-    if let Some(first) = diagnostics.first() {
-        return Err(format!("{}: use #ifdef, #if 0 or #if 1", first.message));
-    }
-    if let Some(number) = source.packing {
-        return Err(format!(
-            "line {number}: `#pragma pack` changes layouts in a way not read here"
-        ));
-    }
-    let tree = parse(&source.text).ok_or("it is not read as C")?;
-    let constants = Constants::new(&source, &tree);
-    let mut reader = Reader { text: &source.text, constants, known: BTreeMap::new() };
-    walk(tree.root_node(), |node| {
-        match node.kind() {
-            "struct_specifier" => drop(reader.specifier(node, 0)),
-            "enum_specifier" => drop(reader.enumeration(node)),
-            "type_definition" => reader.typedef(node),
-            _ => {}
-        }
-        node.kind() != "compound_statement"
-    });
-    let plain = name.strip_prefix("struct ").unwrap_or(name).trim();
-    let tagged = reader.known.get(&format!("struct {plain}"));
-    let found = if name == plain { reader.known.get(plain).or(tagged) } else { tagged };
-    match found {
-        None => {
-            let names = reader.known.keys().take(20).cloned().collect::<Vec<_>>();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            Err(format!("it declares no struct `{}`; it declares: {names}", shorten(name)))
-        }
-        Some(Err(why)) => Err(format!("struct `{}`: {why}", shorten(plain))),
-        Some(Ok(Laid { holds: FieldType::Struct(layout), .. })) => Ok(layout.clone()),
-        Some(Ok(_)) => Err(format!("`{}` is no struct", shorten(plain))),
-    }
+pub fn layout_of(text: &str, name: &str) -> Result<Arc<StructLayout>, String> {
+    Structs::read(text)?.layout(name)
 }
 
 /// The same of the struct that a manifest names as the messages of a channel:
 /// `.size = sizeof(struct sample)`.
-pub fn layout_of_channel(text: &str, channel: &str) -> Result<StructLayout, String> {
+pub fn layout_of_channel(text: &str, channel: &str) -> Result<Arc<StructLayout>, String> {
     let shown = shorten(channel);
+    match sizes(text)?.remove(channel) {
+        Some(Size::Of(name)) => layout_of(text, &name),
+        Some(Size::Other(size)) => Err(format!(
+            "the size of channel `{shown}` is `{size}`: name a struct, as in sizeof(struct x)"
+        )),
+        None => Err(format!("it is no manifest that gives channel `{shown}` a size")),
+    }
+}
+
+/// The structs that a manifest names as the messages of channels: by channel, the struct and its
+/// octets. One without a layout is left out.
+pub(crate) fn message_types(text: &str) -> BTreeMap<String, (String, u32)> {
+    let named = sizes(text).unwrap_or_default().into_iter().filter_map(|(channel, size)| {
+        if let Size::Of(name) = size { Some((channel, name)) } else { None }
+    });
+    let named: Vec<_> = named.collect();
+    // Most manifests name none.
+    let structs = if named.is_empty() { None } else { Structs::read(text).ok() };
+    let Some(structs) = structs else { return BTreeMap::new() };
+    let laid = named.into_iter().filter_map(|(channel, name)| {
+        let octets = structs.layout(&name).ok()?.octets;
+        Some((channel, (name, octets)))
+    });
+    laid.collect()
+}
+
+/// What a manifest gives as a channel's size.
+enum Size {
+    /// The size of a type.
+    Of(String),
+    /// Something else: its words.
+    Other(String),
+}
+
+/// The sizes of a manifest's channels.
+fn sizes(text: &str) -> Result<BTreeMap<String, Size>, String> {
     if text.len() > limits::MANIFEST_OCTETS {
         return Err(format!("it has more than {} octets", limits::MANIFEST_OCTETS));
     }
-    // What cannot be decided is told below.
+    // Whoever reads it as a manifest is told what cannot be decided.
     let source = preprocess::preprocess(text, 0, &mut Vec::new());
-    let tree = parse(&source.text).ok_or("it is not read as C")?;
-    let mut size = None;
+    let text = &source.text;
+    let tree = parse(text).ok_or("it is not read as C")?;
+    let mut found = BTreeMap::new();
     walk(tree.root_node(), |node| {
-        let field = |name: &str| value_of(node, name, &source.text);
-        let is_it = || {
-            let name = field(".name").and_then(|name| super::plain_string(name, &source.text));
-            name == Some(channel)
-        };
-        if node.kind() == "initializer_list" && is_it() {
-            size = size.or(field(".size"));
+        let field = |name: &str| value_of(node, name, text);
+        let is_list = node.kind() == "initializer_list";
+        let name = is_list.then(|| field(".name").and_then(|name| plain_string(name, text)));
+        if let Some(channel) = name.flatten()
+            && let Some(size) = field(".size")
+        {
+            found.entry(channel.to_owned()).or_insert_with(|| size_in(size, text));
         }
         true
     });
-    let size =
-        size.ok_or_else(|| format!("it is no manifest that gives channel `{shown}` a size"))?;
+    Ok(found)
+}
+
+fn size_in(size: Node<'_>, text: &str) -> Size {
     let kind = size.child_by_field_name("type").or_else(|| size.child_by_field_name("value"));
-    let kind = kind.filter(|_| size.kind() == "sizeof_expression").ok_or_else(|| {
-        let size = shorten(words(size, &source.text));
-        format!("the size of channel `{shown}` is `{size}`: name a struct, as in sizeof(struct x)")
-    })?;
-    let name = words(kind, &source.text).trim_matches(['(', ')', ' ']);
-    layout_of(text, name)
+    let Some(kind) = kind.filter(|_| size.kind() == "sizeof_expression") else {
+        return Size::Other(shorten(words(size, text)));
+    };
+    let name = words(kind, text).trim_matches(['(', ')', ' ']);
+    Size::Of(name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// What a list of designated initializers gives a field.
@@ -162,17 +228,18 @@ fn value_of<'t>(list: Node<'t>, field: &str, text: &str) -> Option<Node<'t>> {
     values.next()
 }
 
-/// A type, and at which multiples of octets it begins.
-#[derive(Clone)]
+/// A type, at which multiples of octets it begins, and how many structs stand in each other there.
+#[derive(Clone, Debug)]
 struct Laid {
     holds: FieldType,
     align: u32,
+    depth: u32,
 }
 
 impl Laid {
     /// A type that begins at multiples of its size.
     fn scalar(holds: FieldType) -> Self {
-        Self { align: holds.octets(), holds }
+        Self { align: holds.octets(), holds, depth: 0 }
     }
 }
 
@@ -227,18 +294,19 @@ impl Reader<'_> {
 
     fn fields(&mut self, node: Node<'_>, body: Node<'_>, depth: u32) -> Result<Laid, String> {
         if depth > DEPTH {
-            return Err("structs stand too deep in each other".to_owned());
+            return Err(TOO_DEEP.to_owned());
         }
         if node.has_error() {
             return Err("not understood as C".to_owned());
         }
         let packed = is_packed(node, body, self.text)?;
         let mut layout = StructLayout { octets: 0, fields: Vec::new() };
-        let mut align = 1;
+        let (mut align, mut deepest) = (1, 0);
         for declaration in named_children(body) {
             for (name, laid) in self.declared(declaration, depth)? {
                 let own = if packed { 1 } else { laid.align };
                 align = align.max(own);
+                deepest = deepest.max(laid.depth);
                 let offset = layout.octets.next_multiple_of(own);
                 layout.octets = offset + laid.holds.octets();
                 if layout.octets > OCTETS_MAX {
@@ -250,8 +318,11 @@ impl Reader<'_> {
         if layout.fields.is_empty() {
             return Err("it has no fields".to_owned());
         }
+        if deepest >= DEPTH {
+            return Err(TOO_DEEP.to_owned());
+        }
         layout.octets = layout.octets.next_multiple_of(align);
-        Ok(Laid { holds: FieldType::Struct(layout), align })
+        Ok(Laid { holds: FieldType::Struct(Arc::new(layout)), align, depth: deepest + 1 })
     }
 
     /// An `enum NAME { … }`, `enum { … }` or `enum NAME`. It has the first of `unsigned`, `int`,
@@ -307,9 +378,9 @@ impl Reader<'_> {
             return Err(format!("{}: a field without a name", shown()));
         }
         let described = shown();
-        let laid = self.of_type(kind, depth + 1).map_err(|why| format!("{described}: {why}"))?;
+        let laid = self.of_type(kind, depth + 1).map_err(|why| reason(&described, why))?;
         let members = declarators.into_iter().map(|one| self.member(one, laid.clone(), 0));
-        members.map(|member| member.map_err(|why| format!("{described}: {why}"))).collect()
+        members.map(|member| member.map_err(|why| reason(&described, why))).collect()
     }
 
     /// One declared field: itself, or an array of it.
@@ -330,7 +401,7 @@ impl Reader<'_> {
                 let length = length.ok_or("an array of no length, or larger than a message")?;
                 let inner = declarator.child_by_field_name("declarator").ok_or("no name")?;
                 let holds = FieldType::Array { element: Box::new(laid.holds), length };
-                self.member(inner, Laid { holds, align: laid.align }, depth + 1)
+                self.member(inner, Laid { holds, ..laid }, depth + 1)
             }
             "pointer_declarator" => Err("a pointer means nothing in another process".to_owned()),
             _ => Err("neither a field nor an array".to_owned()),
@@ -373,6 +444,11 @@ impl Reader<'_> {
     }
 }
 
+/// Why a field has no layout, because of what it holds.
+fn reason(field: &str, why: String) -> String {
+    if why.len() > REASON { why } else { format!("{field}: {why}") }
+}
+
 fn unknown(name: &str) -> String {
     format!("type `{}` is not declared in this file, and included ones are not read", shorten(name))
 }
@@ -413,6 +489,16 @@ mod tests {
         let cell = &layout_of(text, "grid").expect("a layout").fields[0].holds;
         let FieldType::Array { element, length: 2 } = cell else { panic!("{cell:?}") };
         assert!(matches!(**element, FieldType::Array { length: 3, .. }), "{cell:?}");
+    }
+
+    /// Each with all its fields would take gigabytes.
+    #[test]
+    fn a_short_text_may_name_a_large_struct_often() {
+        let one = |n: u32| format!("struct s{n} {{ struct s{} a, b; }};\n", n - 1);
+        let doubled: String = (1..15).map(one).collect();
+        let named: String = (0..20_000).map(|n| format!("typedef struct s14 t{n};\n")).collect();
+        let text = format!("struct s0 {{ short a; }};\n{doubled}{named}");
+        assert_eq!(layout_of(&text, "t19999").expect("a layout").octets, 2 << 14);
     }
 
     #[test]
@@ -489,6 +575,12 @@ mod tests {
             let said = laid(text, "s");
             assert!(said.contains(why), "{text}: {said}");
         }
+        let one = |n: u32| format!("struct s{n} {{ struct s{} a; }};\n", n - 1);
+        let chain =
+            |n: u32| "struct s0 { int a; };\n".to_owned() + &(1..=n).map(one).collect::<String>();
+        assert!(layout_of(&chain(DEPTH - 1), &format!("s{}", DEPTH - 1)).is_ok());
+        let said = laid(&chain(20_000), "s19999");
+        assert!(said.contains(TOO_DEEP) && said.len() < 2 * REASON, "{said}");
         let deep = format!("struct s {}int a;{}", "{ struct ".repeat(40), "} x; ".repeat(40));
         assert!(layout_of(&deep, "s").is_err());
     }

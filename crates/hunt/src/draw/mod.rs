@@ -94,6 +94,7 @@ pub fn description(schema: &Schema, seed: u64) -> Description {
     draft.dedicated_path();
     draft.scenario_programs();
     draft.take_back();
+    draft.types();
     draft.into_description(seed)
 }
 

@@ -141,6 +141,32 @@ impl Draft<'_> {
         self.root.insert("channel".into(), Value::Array(channels));
     }
 
+    /// Names the structs of some messages, which some leave to give the size. What is drawn after
+    /// the rest changes none of it.
+    pub(super) fn types(&mut self) {
+        let Some(Value::Array(mut channels)) = self.root.remove("channel") else { return };
+        let mut structs = String::new();
+        for (number, channel) in channels.iter_mut().enumerate() {
+            let size = channel["size_octets"].as_i64();
+            let Some(size) = size.filter(|_| self.chance(20)) else { continue };
+            let last = if size % 4 == 0 && self.chance(50) {
+                format!("unsigned int words[{}];", size / 4)
+            } else {
+                format!("unsigned char octets[{size}];")
+            };
+            structs += &format!("struct s{number} {{ {last} }};\n");
+            let channel = channel.as_object_mut().expect("a table");
+            channel.insert("type".into(), json!(format!("messages.h:s{number}")));
+            if self.chance(50) {
+                channel.remove("size_octets");
+            }
+        }
+        self.root.insert("channel".into(), Value::Array(channels));
+        if !structs.is_empty() {
+            self.files.insert("messages.h".into(), structs);
+        }
+    }
+
     /// Leaves the class of some channels open.
     pub(super) fn open_classes(&mut self) {
         if self.root.contains_key("manifest") || !self.chance(30) {

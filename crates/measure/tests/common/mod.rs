@@ -82,6 +82,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         vlan: 2,
         pcp: 3,
         paths: Default::default(),
+        message_type: None,
         phase_jitter: None,
         class_is_open: false,
         phase: Span::ZERO,

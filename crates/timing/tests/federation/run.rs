@@ -149,6 +149,7 @@ fn channel(at: usize, talker: usize, listener: usize) -> Channel {
         vlan: 2,
         pcp: 0,
         paths: Default::default(),
+        message_type: None,
         phase_jitter: None,
         class_is_open: false,
         phase: Span::ZERO,

@@ -1,0 +1,5 @@
+#include <stdint.h>
+
+struct flag {
+	uint8_t is_up;
+};
