@@ -190,6 +190,80 @@ fn readers_print_text_csv_and_octets_and_end_after_a_count() {
     assert!(text.contains(expected) && !text.contains("0.002"), "{text}");
 }
 
+/// Gives a system other programs, and `d` its struct instead of a size.
+fn typed(system: &TestSystem, programs: &[(&str, &[&str])]) -> String {
+    describe(system, programs);
+    let path = system.path().join("system.toml");
+    let text = std::fs::read_to_string(&path).expect("a description");
+    let text = text.replace("size_octets = 24", "type = \"messages.h:sample_t\"");
+    std::fs::write(&path, &text).expect("written");
+    text
+}
+
+#[test]
+fn programs_of_a_run_know_the_structs_of_its_channels() {
+    let publish = ["pub", "d", FIELDS[0], FIELDS[1], "--count", "2"];
+    let system = system(&[]);
+    let text = typed(&system, &[("a", &publish), ("b", &["echo", "d", "--json"])]);
+    let lines = printed(&run(&["run", "."], system.path(), 0));
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["value"], serde_json::from_str::<Value>(FIELDS[0]).expect("JSON"));
+    assert_eq!(lines[1]["value"]["count"], u64::MAX);
+
+    // A manifest that gives the size says it, too.
+    let entry = "{ .name = \"d\", .dst = {1, 0, 94, 0, 0, 2}, .stream_id = 2, .sc = SC_CLASS_A, \
+                 .interval_ns = 1500000,";
+    let manifest = HEADER.replace("{ .name = \"d\",", entry);
+    std::fs::write(system.path().join("manifest.h"), manifest).expect("written");
+    let given = MORE.replace("size_octets = 24", "type = \"messages.h:sample_t\"");
+    let bare = "\n[[channel]]\nname = \"d\"\ntalker = \"a\"\nlisteners = [\"b\"]\n";
+    let text = text.replace(&given, bare).replacen("[run]", "manifest = \"manifest.h\"\n[run]", 1);
+    assert!(!text.contains("type = "), "{text}");
+    std::fs::write(system.path().join("system.toml"), text).expect("written");
+    let lines = printed(&run(&["run", "."], system.path(), 0));
+    assert_eq!(lines[1]["value"]["name"], "two");
+}
+
+#[test]
+fn without_the_file_of_a_struct_messages_are_octets_and_the_run_lives() {
+    let system = system(&[]);
+    let hexadecimal = "07".repeat(24);
+    let publish = ["pub", "d", &hexadecimal, "--count", "1"];
+    let octets = format!("0.000000000  0  {hexadecimal}\n");
+    typed(&system, &[("a", &publish), ("b", &["echo", "d", "--octets"])]);
+    let text = said(&run(&["run", "."], system.path(), 0));
+    assert!(text.contains(&octets) && !text.contains("not fields"), "{text}");
+
+    let command = env!("CARGO_BIN_EXE_onbeat");
+    for (script, why) in [
+        ("echo 'struct sample_t { int a; };' > messages.h", "has 4 octets, messages have 24"),
+        ("rm messages.h", "messages.h: No such file or directory"),
+    ] {
+        std::fs::write(system.path().join("messages.h"), HEADER).expect("written");
+        let text = format!(
+            "{}[[program]]\nname = \"changes\"\nhost = \"b\"\n\
+             command = [\"sh\", \"-c\", \"{script} && exec {command} echo d\"]\n",
+            typed(&system, &[("a", &publish)])
+        );
+        std::fs::write(system.path().join("system.toml"), text).expect("written");
+        let text = said(&run(&["run", "."], system.path(), 0));
+        let told = text.contains("onbeat: channel `d`: octets, not fields: ");
+        assert!(told && text.contains(why) && text.contains(&octets), "{script}: {text}");
+    }
+}
+
+#[test]
+fn a_header_that_disagrees_with_the_description_is_found_by_check() {
+    let system = TestSystem::new(&two_hosts(&format!("{MORE}type = \"messages.h:sample_t\"\n")));
+    std::fs::write(system.path().join("messages.h"), HEADER).expect("written");
+    run(&["check", "."], system.path(), 0);
+    let shorter = HEADER.replace("struct point at; ", "");
+    std::fs::write(system.path().join("messages.h"), shorter).expect("written");
+    let text = said(&run(&["check", "."], system.path(), 1));
+    let why = "channel `d`: messages have 24 octets, messages.h:sample_t has 16";
+    assert!(text.contains("OB1080") && text.contains(why), "{text}");
+}
+
 #[test]
 fn what_does_not_fit_a_channel_is_refused_with_the_reason() {
     for (host, words, why) in [

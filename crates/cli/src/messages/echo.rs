@@ -1,12 +1,12 @@
 //! The verb `echo`.
 
-use super::form::TypeArgument;
+use super::form::{Form, TypeArgument, octets_instead};
 use super::line::{LineFormat, heading, line};
 use super::{PlaceArguments, unless_over, unless_over_before};
 use crate::exit::Exit;
 use crate::terminal;
 use clap::Args;
-use onbeat::Timeout;
+use onbeat::{ANY_SIZE, Timeout};
 
 pub(crate) const ECHO: &str = "Examples:
   onbeat echo joint_targets --interface eth0 --table told/arm.channels
@@ -15,7 +15,8 @@ pub(crate) const ECHO: &str = "Examples:
 
 The host must be a listener of the channel. In a run it is the command of a [[program]]:
   command = [\"onbeat\", \"echo\", \"joint_targets\"]
-One line per message: capture time in seconds, number, message (docs/messages.md).";
+One line per message: capture time in seconds, number, message (docs/messages.md). Fields are shown
+of the struct that the description names as the channel's `type`, or of --type.";
 
 #[derive(Debug, Args)]
 pub(crate) struct EchoArguments {
@@ -25,6 +26,9 @@ pub(crate) struct EchoArguments {
     place: PlaceArguments,
     #[command(flatten)]
     kind: TypeArgument,
+    /// Prints hexadecimal digits, whatever struct the messages are
+    #[arg(long, conflicts_with = "named")]
+    octets: bool,
     /// Ends after this many messages [default: at the end of the run, or when interrupted]
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -38,16 +42,28 @@ pub(crate) struct EchoArguments {
 
 /// Prints messages until the run is over.
 pub(crate) fn echo(arguments: &EchoArguments) -> anyhow::Result<Exit> {
-    let form = arguments.kind.form(&arguments.channel)?;
+    let mut form = match arguments.octets {
+        true => Form::Octets,
+        false => arguments.kind.form(&arguments.channel)?,
+    };
     let format = match arguments {
         EchoArguments { json: true, .. } => LineFormat::Json,
         EchoArguments { csv: true, .. } => LineFormat::Csv,
         _ => LineFormat::Text,
     };
     let (context, _) = arguments.place.join()?;
-    let end = context.open_listener(&arguments.channel, form.size());
+    let known = arguments.kind.is_known_to_run();
+    let size = if known { ANY_SIZE } else { form.size() };
+    let end = context.open_listener(&arguments.channel, size);
     let Some(mut end) = unless_over_before(end)? else { return Ok(Exit::Fine) };
-    let mut value = vec![0; end.listener().parameters().size.get() as usize];
+    let size = end.listener().parameters().size;
+    if known && form.size() != ANY_SIZE && form.size() != size {
+        let (has, needs) = (form.size().get(), size.get());
+        let why = format!("the struct has {has} octets, messages have {needs}");
+        octets_instead(&arguments.channel, &why);
+        form = Form::Octets;
+    }
+    let mut value = vec![0; size.get() as usize];
     if let Some(heading) = heading(format, &form)
         && !terminal::print_to_reader(&heading)?
     {

@@ -4,10 +4,13 @@
 use super::fields;
 use crate::chosen::WrongArgument;
 use crate::input;
+use crate::terminal;
 use clap::Args;
+use onbeat::environment::var_os;
 use onbeat::{ANY_SIZE, Octets};
 use onbeat_description::manifest::{StructLayout, layout_of, layout_of_channel};
 use onbeat_model::limits::MANIFEST_OCTETS;
+use onbeat_run::coordinator::TYPES;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,27 +19,56 @@ use std::sync::Arc;
 #[derive(Debug, Args)]
 pub(crate) struct TypeArgument {
     /// C file and the struct in it that messages are, as in messages.h:sample; or a manifest, which
-    /// names the channel's struct in its size [default: octets]
+    /// names the channel's struct in its size [default: what the run knows of the channel, or
+    /// octets]
     #[arg(long = "type", value_name = "FILE[:STRUCT]")]
     named: Option<String>,
 }
 
 impl TypeArgument {
-    /// Reads the file that is named, if one is.
+    /// Reads the file that is named, or the one that the run knows; without one that can be read
+    /// the form is octets.
     pub(crate) fn form(&self, channel: &str) -> anyhow::Result<Form> {
-        let Some(named) = &self.named else { return Ok(Form::Octets) };
-        let (file, name) = match named.rsplit_once(':') {
-            Some((file, name)) => (file, Some(name)),
-            None => (named.as_str(), None),
-        };
-        let text = input::text(Path::new(file), MANIFEST_OCTETS as u64);
-        let text = text.map_err(anyhow::Error::msg)?;
-        let layout = match name {
-            Some(name) => layout_of(&text, name),
-            None => layout_of_channel(&text, channel),
-        };
-        layout.map(Form::Fields).map_err(|why| WrongArgument(format!("{file}: {why}")).into())
+        if let Some(named) = &self.named {
+            return form_of(named, channel);
+        }
+        let Some(known) = known_to_run(channel) else { return Ok(Form::Octets) };
+        Ok(form_of(&known, channel).unwrap_or_else(|why| {
+            octets_instead(channel, &format!("{why:#}"));
+            Form::Octets
+        }))
     }
+
+    /// Whether the run is asked, and not a person's word taken.
+    pub(crate) fn is_known_to_run(&self) -> bool {
+        self.named.is_none()
+    }
+}
+
+/// Says why a message is not shown by its fields.
+pub(crate) fn octets_instead(channel: &str, why: &str) {
+    terminal::say(format_args!("onbeat: channel `{channel}`: octets, not fields: {why}"));
+}
+
+/// The struct that the run says the messages of a channel are.
+fn known_to_run(channel: &str) -> Option<String> {
+    let known = var_os(TYPES)?;
+    let mut lines = known.to_str()?.lines().filter_map(|line| line.split_once('='));
+    lines.find(|(name, _)| *name == channel).map(|(_, named)| named.to_owned())
+}
+
+fn form_of(named: &str, channel: &str) -> anyhow::Result<Form> {
+    let (file, name) = match named.rsplit_once(':') {
+        Some((file, name)) => (file, Some(name)),
+        None => (named, None),
+    };
+    let text = input::text(Path::new(file), MANIFEST_OCTETS as u64);
+    let text = text.map_err(anyhow::Error::msg)?;
+    let layout = match name {
+        Some(name) => layout_of(&text, name),
+        None => layout_of_channel(&text, channel),
+    };
+    layout.map(Form::Fields).map_err(|why| WrongArgument(format!("{file}: {why}")).into())
 }
 
 /// The form of messages.

@@ -21,6 +21,7 @@ pub(crate) const PUB: &str = "Examples:
 
 The host must be the channel's talker. In a run it is the command of a [[program]]:
   command = [\"onbeat\", \"pub\", \"speed\", \"0a00000000000000\"]
+Fields are those of the struct that the description names as the channel's `type`, or of --type.
 Several messages are written in turn, over and over; without one, each line of standard input is a
 message (docs/messages.md).";
 
@@ -33,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct PubArguments {
     /// Channel
     channel: String,
-    /// Messages: hexadecimal digits, or with --type JSON objects of fields [default: lines of
+    /// Messages: hexadecimal digits, or JSON objects of a struct's fields [default: lines of
     /// standard input]
     #[arg(value_name = "MESSAGE")]
     messages: Vec<String>,

@@ -58,6 +58,11 @@ use std::sync::atomic::AtomicBool;
 /// below for their own.
 const DOOR_MIN: i32 = 10;
 
+/// The environment variable that names the structs that messages are, if any are known: a line
+/// `CHANNEL=FILE:STRUCT` for each such channel of the program's host.
+pub const TYPES: &str = "ONBEAT_TYPES";
+/// The most octets of its value: the kernel takes 128 KiB.
+const TYPES_MAX: usize = 64 << 10;
 /// The environment variable that names a program's execution times.
 const EXECUTION_TIMES: &str = "ONBEAT_EXECUTION_TIMES";
 /// The one that says where a program writes what its tasks do.
@@ -202,6 +207,7 @@ pub fn run<'a>(
         }
         let mut settings = settings_of(program, cores, &directory, task_trace);
         settings.push((PRIORITIES, priorities_of(program, &proposed).into()));
+        settings.extend(types_of(system, program).map(|types| (TYPES, types.into())));
         let names = [ENVIRONMENT, OLD_ENVIRONMENT];
         let mut environment: Vec<_> = names.map(|name| (name, OsStr::new(&value))).into();
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
@@ -308,6 +314,21 @@ fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
 fn priorities_of(program: &Program, proposed: &[ProposedPriority]) -> String {
     let own = proposed.iter().filter(|one| one.program == program.name);
     own.map(|one| format!("{}={},", one.task, one.priority)).collect()
+}
+
+/// The structs that messages of a program's host are; those that have no room are left out.
+fn types_of(system: &System, program: &Program) -> Option<String> {
+    let mut lines = String::new();
+    for channel in &system.channels {
+        let is_here = channel.talker == program.host || channel.listeners.contains(&program.host);
+        let Some(named) = channel.message_type.as_ref().filter(|_| is_here) else { continue };
+        let line = format!("{}={named}\n", channel.name);
+        let has_room = lines.len() + line.len() <= TYPES_MAX;
+        if has_room && !named.contains(['\n', '\0']) {
+            lines.push_str(&line);
+        }
+    }
+    Some(lines).filter(|lines| !lines.is_empty())
 }
 
 /// Where a program writes what its tasks do.
