@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 #include <time.h>
+#ifdef __GLIBC__
+#include <bits/types/struct_timespec.h> /* in strict C99 time.h is without it */
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -206,3 +206,27 @@ fn tasks_of_timed_c_share_ends_wait_until_their_limit_and_clean_up_for_themselve
         assert!(log.lines().count() > 2, "{log}");
     }
 }
+
+#[test]
+fn each_header_compiles_alone_in_strict_c99() {
+    let include = root().join("compat/include");
+    let mut headers = 0;
+    for entry in std::fs::read_dir(&include).expect("headers") {
+        let header = entry.expect("an entry").path();
+        if header.extension().is_none_or(|extension| extension != "h") {
+            continue;
+        }
+        let checked = Command::new("cc")
+            .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-include"])
+            .arg(&header)
+            .arg(format!("-I{}", include.display()))
+            .arg(format!("-I{}", root().join("crates/capi/include").display()))
+            .args(["-x", "c", "/dev/null"])
+            .output()
+            .expect("cc");
+        let why = String::from_utf8_lossy(&checked.stderr);
+        assert!(checked.status.success(), "{}: {why}", header.display());
+        headers += 1;
+    }
+    assert!(headers > 5);
+}
