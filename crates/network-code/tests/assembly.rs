@@ -104,6 +104,19 @@ fn every_code_has_a_bad_program() {
 }
 
 #[test]
+fn no_time_is_suggested_that_is_itself_refused() {
+    let help = |instruction: &str| {
+        let text = format!("station a\nbegin: {instruction}\n    goto begin\n");
+        let assembly = assemble("x.nc", &text, AssemblyOptions::default());
+        let found = assembly.diagnostics.iter().find(|d| d.code == codes::FRACTION);
+        found.unwrap_or_else(|| panic!("{:?}", assembly.diagnostics)).help.clone()
+    };
+    assert_eq!(help("sync slave, 3 ns"), "write 8 ns");
+    assert_eq!(help("sync slave, 11 ns"), "write 8 ns or 16 ns");
+    assert_eq!(help("future begin, 3 ns"), "write 0 ns or 8 ns");
+}
+
+#[test]
 fn limits_are_enforced() {
     let found = |text: &str| {
         let assembly = assemble("x.nc", text, AssemblyOptions::default());

@@ -134,11 +134,12 @@ impl Formulas {
         None
     }
 
-    /// A time as cycles of an instruction.
+    /// A time as cycles of an instruction; none fewer than `least` are suggested.
     pub(crate) fn cycles(
         &mut self,
         formula: &Formula,
         what: &str,
+        least: i64,
         findings: &mut Findings,
     ) -> Known<u32> {
         let at = &formula.span;
@@ -159,8 +160,11 @@ impl Formulas {
         if ns % CYCLE != 0 {
             let below = ns / CYCLE;
             let message = format!("{what} of {ns} ns is no whole number of cycles of {CYCLE} ns");
-            let nearest =
-                format!("{} ns or {} ns", below * CYCLE, (below + 1).saturating_mul(CYCLE));
+            let above = format!("{} ns", (below + 1).saturating_mul(CYCLE));
+            let nearest = match below >= least {
+                true => format!("{} ns or {above}", below * CYCLE),
+                false => above,
+            };
             findings.error(codes::FRACTION, message, at, &format!("write {nearest}"));
             return None;
         }

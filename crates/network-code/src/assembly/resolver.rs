@@ -109,12 +109,12 @@ impl Resolver<'_, '_> {
             Operation::Receive(message, buffer) => return self.receive(message, buffer),
             Operation::Future(label, delay) => {
                 let target = self.label(label);
-                let delay = self.declarations.formulas.cycles(delay, "a delay", self.findings);
+                let delay = self.declarations.formulas.cycles(delay, "a delay", 0, self.findings);
                 Instruction::Future { target: target?, delay: delay? }
             }
             Operation::SyncSlave(timeout) => {
                 let formulas = &mut self.declarations.formulas;
-                let cycles = formulas.cycles(timeout, "a timeout", self.findings)?;
+                let cycles = formulas.cycles(timeout, "a timeout", 1, self.findings)?;
                 if cycles == 0 {
                     let message = "a timeout of 0 sees no round".to_owned();
                     let help = "write the longest time until the next round";
