@@ -3,8 +3,9 @@
 
 use crate::page::Page;
 use crate::schedulers::Schedulers;
-use onbeat_model::plan::Plan;
+use onbeat_model::plan::{Bound, Plan, StreamPlan};
 use onbeat_model::port::GateControl;
+use onbeat_model::stream::Stream;
 use onbeat_model::system::{Channel, ChannelId, PortId, System};
 use onbeat_model::time::Span;
 use serde::Serialize;
@@ -74,7 +75,7 @@ struct List {
 }
 
 /// The page on a plan: a lane for each port with gates, with the windows of its frames, and the
-/// channels with their paths, launch times and bounds. It asks nothing of the network.
+/// channels and streams with their paths, launch times and bounds. It asks nothing of the network.
 ///
 /// # Panics
 /// When `plan` is not of `system`.
@@ -102,18 +103,23 @@ pub fn html(system: &System, plan: &Plan) -> String {
     let cycle = cycles().max().unwrap_or(1);
     let first = cycles().min().unwrap_or(1).saturating_mul(CYCLES).min(cycle);
     let ids = (0..).map(ChannelId).zip(&system.channels);
-    let mut rows: Vec<Row> =
-        ids.flat_map(|(id, channel)| rows(system, plan, id, channel)).collect();
+    let of_channels = ids.flat_map(|(id, channel)| rows(system, plan, id, channel));
+    let streams = system.streams.iter().zip(&plan.streams);
+    let of_streams = streams.flat_map(|(stream, planned)| stream_rows(system, stream, planned));
+    let mut rows: Vec<Row> = of_channels.chain(of_streams).collect();
     let more = rows.len().saturating_sub(ROWS_MAX);
     rows.truncate(ROWS_MAX);
     let windows: usize = lanes.iter().map(|lane| lane.windows.len()).sum();
-    let about = vec![
+    let mut about = vec![
         ("channels", system.channels.len().to_string()),
+        ("streams", system.streams.len().to_string()),
         ("scheduled", channels.len().to_string()),
         ("windows", windows.to_string()),
         ("ports with gates", lanes.len().to_string()),
-        ("longest cycle", Span::from_ns(cycle).to_string()),
     ];
+    if !lanes.is_empty() {
+        about.push(("longest cycle", Span::from_ns(cycle).to_string()));
+    }
     let schedulers = Schedulers::of(system, plan);
     let view = View { about, lanes: !lanes.is_empty(), rows, more, schedulers };
     PAGE.render(&system.name, &view, &Data { begin, cycle, first, channels, ports: lanes })
@@ -145,12 +151,11 @@ fn rows(system: &System, plan: &Plan, id: ChannelId, channel: &Channel) -> Vec<R
     let row = |(at, path): (usize, &[PortId])| {
         let to = &channel.listeners[at];
         let bound = planned.bounds.get(at);
-        let path: Vec<String> = path.iter().map(|port| system.port_label(*port)).collect();
         let cells = [
             channel.name.clone(),
             class.to_owned(),
             system.node(*to).name.clone(),
-            path.join(" "),
+            labels(system, path),
             launch.map_or_else(none, |launch| launch.at.to_string()),
             launch.map_or_else(none, |_| plan.phase(system, id).to_string()),
             bound.map_or_else(none, |bound| bound.best.to_string()),
@@ -159,4 +164,32 @@ fn rows(system: &System, plan: &Plan, id: ChannelId, channel: &Channel) -> Vec<R
         Row { cells, reference: false }
     };
     planned.paths_to_listeners(channel.listeners.len()).map(row).collect()
+}
+
+/// A row for each path.
+fn stream_rows(system: &System, stream: &Stream, planned: &StreamPlan) -> Vec<Row> {
+    let none = || "–".to_owned();
+    let mut rows = Vec::new();
+    for (at, (to, paths)) in stream.listeners.iter().zip(&planned.paths).enumerate() {
+        let bound = planned.bounds.get(at).and_then(Option::as_ref);
+        let shown = |of: fn(&Bound) -> Span| bound.map_or_else(none, |it| of(it).to_string());
+        rows.extend(paths.iter().map(|path| Row {
+            cells: [
+                stream.name.clone(),
+                format!("queue {}", stream.traffic_class),
+                system.node(*to).name.clone(),
+                labels(system, path),
+                none(),
+                none(),
+                shown(|bound| bound.best),
+                shown(Bound::total),
+            ],
+            reference: false,
+        }));
+    }
+    rows
+}
+
+fn labels(system: &System, path: &[PortId]) -> String {
+    path.iter().map(|port| system.port_label(*port)).collect::<Vec<_>>().join(" ")
 }
