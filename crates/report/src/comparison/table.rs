@@ -68,8 +68,8 @@ pub(super) fn cells(figure: &FigureComparison) -> [String; 4] {
     let part = match values.first {
         0 => String::new(),
         first => {
-            let per_mille = i128::from(values.change) * 1000 / i128::from(first.abs());
-            let sign = if values.change < 0 { "-" } else { "+" };
+            let per_mille = per_mille(values.change, first);
+            let sign = if per_mille < 0 { "-" } else { "+" };
             format!(" ({sign}{}.{} %)", per_mille.abs() / 10, per_mille.abs() % 10)
         }
     };
@@ -84,4 +84,26 @@ pub(super) fn cells(figure: &FigureComparison) -> [String; 4] {
         format!("{plus}{}{part}", shown(values.change)),
         interval,
     ]
+}
+
+/// A change in thousandths of what it is from, which is not 0; halves are rounded away from zero.
+fn per_mille(change: i64, from: i64) -> i128 {
+    let (change, from) = (i128::from(change), i128::from(from).abs());
+    (change.abs() * 2000 + from) / (2 * from) * change.signum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::per_mille;
+
+    #[test]
+    fn changes_are_rounded_to_the_nearest_thousandth_and_halves_away_from_zero() {
+        let cases =
+            [(200, 700, 286), (-93, 57_632, -2), (1, 2_000, 1), (-1, 2_000, -1), (-1, 2_001, 0)];
+        for (change, from, rounded) in cases {
+            assert_eq!(per_mille(change, from), rounded, "{change} of {from}");
+            assert_eq!(per_mille(change, -from), rounded, "{change} of -{from}");
+        }
+        assert_eq!(per_mille(i64::MIN, i64::MIN), -1_000);
+    }
 }
