@@ -22,7 +22,8 @@
     return made;
   };
   const none = "–";
-  const us = (ns) => ns == null ? none : (ns / 1000).toFixed(2);
+  // Halves away from zero, as the table in a terminal has them.
+  const us = (ns) => ns == null ? none : (Math.sign(ns) * Math.round(Math.abs(ns) / 10) / 100).toFixed(2);
   const grouped = (number) => number == null ? none : String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const percent = (mille) => mille === 0 ? "0 %" : `${(mille / 10).toFixed(1)} %`;
   const ratio = (value) => value == null ? none : (Math.floor(value * 100) / 100).toFixed(2);

@@ -5,7 +5,7 @@ use super::map::{Map, map};
 use crate::badge::{VerdictCount, verdict_counts};
 use crate::clocks::ClockChart;
 use crate::reservations::ProtocolReservations;
-use crate::text::{counted, grouped, percent};
+use crate::text::{counted, grouped};
 use onbeat_measure::Verdict;
 use onbeat_measure::simulation::{
     FlowResult, ListenerResult, Phases, Results, SimulationSettings, described,
@@ -118,7 +118,6 @@ fn about(system: &System, results: &Results) -> Vec<(&'static str, String)> {
         Phases::Aligned => "to meet one frame",
     };
     let lost: u64 = results.flows.iter().map(FlowResult::lost).sum();
-    let copies = totals.received.saturating_add(lost);
     vec![
         ("Network", network.join(", ")),
         ("Flows", counted(results.flows.len(), "flow", "flows")),
@@ -134,7 +133,7 @@ fn about(system: &System, results: &Results) -> Vec<(&'static str, String)> {
         ("Seed", seed.to_string()),
         ("Frames released", grouped(totals.released)),
         ("Frames received", grouped(totals.received)),
-        ("Copies lost", format!("{} ({})", grouped(lost), percent(lost, copies))),
+        ("Copies lost", grouped(lost)),
         ("Frames sent by ports", grouped(totals.sent)),
         ("Events", grouped(totals.events)),
     ]
