@@ -65,9 +65,10 @@ struct MarkView {
     width: i32,
     is_frame: bool,
     what: String,
-    /// Where that stands: before the mark, or behind it where there is no room.
+    /// Where that stands: before the mark, or behind it, or on it, where there is no room.
     what_x: i32,
-    is_behind: bool,
+    is_before: bool,
+    is_on: bool,
     label: String,
 }
 
@@ -121,9 +122,15 @@ fn view(lanes: &Lanes, at: i32, lane: &TimeLane) -> LaneView {
         let label = format!("{} to {} ns: {}", mark.begin_ns, mark.end_ns, mark.label);
         let what = mark.label.clone();
         let width = (end - begin).max(2);
-        let is_behind = begin - LEFT < 8 * what.chars().count() as i32;
-        let what_x = if is_behind { begin + width + 6 } else { begin - 6 };
-        MarkView { x: begin, width, is_frame, what, what_x, is_behind, label }
+        let room = 8 * what.chars().count() as i32;
+        let is_before = begin - LEFT >= room;
+        let is_on = !is_before && WIDTH - (begin + width) < room;
+        let what_x = match (is_before, is_on) {
+            (true, _) => begin - 6,
+            (_, true) => begin + 6,
+            _ => begin + width + 6,
+        };
+        MarkView { x: begin, width, is_frame, what, what_x, is_before, is_on, label }
     };
     LaneView {
         name: lane.name.chars().take(NAME_MAX).collect(),
@@ -168,6 +175,26 @@ mod tests {
         assert!(drawn.contains("left &amp; right") && !drawn.contains("<b>"), "{drawn}");
         assert_eq!(drawn.matches("<title>").count(), 2, "{drawn}");
         assert!(drawn.contains(">2 µs<") && drawn.contains(">4 µs<"), "{drawn}");
+    }
+
+    #[test]
+    fn what_a_mark_is_stands_within_the_picture() {
+        let drawn = |begin_ns, end_ns| {
+            let label = "send, 11.20 µs".to_owned();
+            let lane = TimeLane {
+                name: "one".to_owned(),
+                marks: vec![LaneMark { begin_ns, end_ns, label }],
+            };
+            svg(&Lanes { title: "t".to_owned(), from_ns: 0, to_ns: 798, lanes: vec![lane] })
+        };
+        for (begin, end, expected) in [
+            (0, 100, "class=\"faint\" x=\"296\" y=\"46\" text-anchor=\"start\""),
+            (0, 798, "class=\"on\" x=\"196\" y=\"54\" text-anchor=\"start\""),
+            (600, 798, "class=\"faint\" x=\"784\" y=\"46\" text-anchor=\"end\""),
+        ] {
+            let drawn = drawn(begin, end);
+            assert!(drawn.contains(expected), "{drawn}");
+        }
     }
 
     #[test]
