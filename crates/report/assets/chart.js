@@ -17,8 +17,9 @@ const charting = (() => {
   });
   const short = (value) => value == null ? null : String(+value.toPrecision(4));
 
-  // A hook that draws a dashed line across the chart, at a value of its axis `y`, and a text at it.
-  const level = (value, name, text) => (plot) => {
+  // A hook that draws a dashed line across the chart, at a value of its axis `y`, and a text at its
+  // left or right end.
+  const level = (value, name, text, side = "left") => (plot) => {
     if (value == null) return;
     const { ctx, bbox } = plot;
     const { min, max } = plot.scales.y;
@@ -33,10 +34,12 @@ const charting = (() => {
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
     ctx.font = font().replace("12px", `${12 * devicePixelRatio}px`);
-    ctx.textAlign = "left";
+    ctx.textAlign = side;
     const below = y - bbox.top < 20 * devicePixelRatio;
     ctx.textBaseline = below ? "top" : "bottom";
-    const x = bbox.left + 6 * devicePixelRatio, gap = (below ? 4 : -4) * devicePixelRatio;
+    const inset = 6 * devicePixelRatio;
+    const x = side === "left" ? bbox.left + inset : bbox.left + bbox.width - inset;
+    const gap = (below ? 4 : -4) * devicePixelRatio;
     ctx.lineWidth = 4 * devicePixelRatio;
     ctx.setLineDash([]);
     ctx.strokeStyle = colour("panel");

@@ -52,9 +52,9 @@
     ctx.restore();
   };
 
-  const promise = (ns, name, label) => {
+  const promise = (ns, name, label, side) => {
     const value = ns == null ? null : ns / MICROSECOND;
-    return level(value, name, `${label} ${fixed(value, 1)} µs`);
+    return level(value, name, `${label} ${fixed(value, 1)} µs`, side);
   };
 
   // The nearest row at or before the cursor that has a value: the rows of points and of the load
@@ -127,7 +127,11 @@
       } },
       hooks: {
         drawSeries: [(plot, index) => { if (index === 1) drawLost(figure)(plot); }],
-        draw: [promise(figure.fixed_delay_ns, "quiet", "fixed delay"), promise(figure.bound_ns, "bound", "bound")],
+        // At different ends: the lines may be close to each other.
+        draw: [
+          promise(figure.fixed_delay_ns, "quiet", "fixed delay", "right"),
+          promise(figure.bound_ns, "bound", "bound", "left"),
+        ],
       },
     };
     element.dataset.points = figure.at_us.length;
