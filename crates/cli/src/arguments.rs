@@ -425,6 +425,11 @@ impl KeepArguments {
     pub(crate) fn read(&self) -> anyhow::Result<Option<PlanDocument>> {
         self.keep.as_deref().map(plan::earlier).transpose()
     }
+
+    /// Its file.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.keep.as_deref()
+    }
 }
 
 /// Whether runs become a trace.

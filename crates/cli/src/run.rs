@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
             break;
         }
     }
-    let results = write(&source.system, &runs, output, trace)?;
+    let results = write(&source, &runs, output, trace)?;
     recording.done();
     if let Some((scenario, error)) = failed {
         return not_run(&scenario, error, &target);
@@ -210,7 +210,7 @@ pub(crate) fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
         [system] => {
             let kept = arguments.keep.read()?;
             let source = Source::load(system, arguments.json, Trust::Runs)?;
-            Ok(source.keeping(kept.as_ref()))
+            Ok(source.keeping(kept.as_ref()).kept_from(arguments.keep.file()))
         }
         _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
     }
@@ -238,7 +238,7 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     let kept = arguments.keep.read()?;
     let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
-    let source = source.keeping(kept.as_ref());
+    let source = source.keeping(kept.as_ref()).kept_from(arguments.keep.file());
     let target = out(&source, arguments.out.as_deref())?;
     let logs = match arguments.recovered {
         true => recording::recovered(&target)?,
@@ -289,7 +289,7 @@ pub(crate) fn finish(
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let trace = TraceFile::begin(trace.file(), target, sync, &mut reaper)?;
     let output = Output::begin(target, Kind::Run, &mut reaper)?.durable(sync);
-    let results = write(&source.system, runs, output, trace)?;
+    let results = write(source, runs, output, trace)?;
     show(&source.system, &results, target, json);
     Ok(exit_of(&results, false))
 }
@@ -522,11 +522,12 @@ pub(crate) fn run_directory(at: usize, scenario: &str) -> String {
 
 /// Writes everything, all or nothing.
 pub(crate) fn write(
-    system: &System,
+    source: &Source,
     runs: &[Measured],
     mut output: Output<'_>,
     trace: Option<TraceFile>,
 ) -> anyhow::Result<Results> {
+    let system = &source.system;
     for (at, (_, log, result)) in runs.iter().enumerate() {
         let directory = run_directory(at, &result.scenario);
         let records = onbeat_measure::records::encode(log);
@@ -540,7 +541,7 @@ pub(crate) fn write(
     let results =
         Results::new(&system.name, runs.iter().map(|(_, _, result)| result.clone()).collect());
     output.write(RESULTS, results.to_json())?;
-    output.write(REPORT, onbeat_report::run::html(system, runs))?;
+    output.write(REPORT, onbeat_report::run::html(system, &source.subject(), runs))?;
     let logs = runs.iter().map(|(_, log, _)| log);
     let traced = trace.map(|trace| trace.finish(system, logs, output.reaper()));
     // Results are kept whatever becomes of the trace.

@@ -25,6 +25,9 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "exact")]
 const EXACT_STEPS: u64 = 100_000;
 
+/// A directory's description.
+const DESCRIPTION: &str = "system.toml";
+
 /// How many warnings of one code are shown to a person; JSON has all.
 const WARNINGS_SHOWN: usize = 20;
 
@@ -46,6 +49,8 @@ pub(crate) struct Source {
     graphs: OnceCell<Graphs>,
     /// Where channels are in an earlier plan.
     kept: KeptPlan,
+    /// The file of that plan.
+    kept_from: Option<PathBuf>,
     /// Whether hosts and bridges may decide in a run who gets what a port has too little of.
     is_to_run: bool,
 }
@@ -75,7 +80,7 @@ pub(crate) struct Examined {
 impl Examined {
     /// Reads the description at `path`, or `system.toml` in the directory `path`.
     fn read(path: &Path, trust: Trust) -> anyhow::Result<Self> {
-        let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
+        let file = if path.is_dir() { path.join(DESCRIPTION) } else { path.to_owned() };
         let directory = match file.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
@@ -266,6 +271,7 @@ impl Source {
             is_trusted: examined.is_trusted,
             graphs: OnceCell::new(),
             kept: KeptPlan::default(),
+            kept_from: None,
             is_to_run: true,
         })
     }
@@ -280,6 +286,29 @@ impl Source {
     pub(crate) fn keeping(mut self, earlier: Option<&PlanDocument>) -> Self {
         self.kept = earlier.map(|plan| KeptPlan::new(&self.system, plan)).unwrap_or_default();
         self
+    }
+
+    /// The same with the file of the earlier plan, for [`Self::subject`].
+    pub(crate) fn kept_from(mut self, file: Option<&Path>) -> Self {
+        self.kept_from = file.map(Path::to_owned);
+        self
+    }
+
+    /// What follows `onbeat run` in the description's directory for the same system and plan.
+    pub(crate) fn subject(&self) -> Vec<String> {
+        let mut words = match (self.system.sources_alone(), self.named.first()) {
+            (Some(source), _) => source.files.clone(),
+            (None, Some(file)) if file != DESCRIPTION => vec![file.clone()],
+            _ => vec![".".to_owned()],
+        };
+        if let Some(file) = &self.kept_from {
+            let [whole, directory] = [file, &self.directory].map(|it| it.canonicalize().ok());
+            let below = whole.as_deref().zip(directory.as_deref());
+            let below = below.and_then(|(file, directory)| file.strip_prefix(directory).ok());
+            let shown = below.or(whole.as_deref()).unwrap_or(file).display().to_string();
+            words.extend(["--keep".to_owned(), shown]);
+        }
+        words
     }
 
     /// With channels in windows that a search over all schedules found, where the plan finds none.
@@ -319,6 +348,7 @@ impl Source {
             is_trusted: true,
             graphs: OnceCell::new(),
             kept: KeptPlan::default(),
+            kept_from: None,
             is_to_run: true,
         }
     }

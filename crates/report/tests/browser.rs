@@ -61,7 +61,7 @@ fn data<'a>(dom: &'a str, within: &str, name: &str) -> &'a str {
 }
 
 fn check(name: &str, system: &System, runs: &Runs, charts: &str) -> Option<String> {
-    let dom = dom(name, &run::html(system, runs))?;
+    let dom = dom(name, &run::html(system, &[".".to_owned()], runs))?;
     assert_eq!(data(&dom, "<html", "errors"), "[]");
     assert_eq!(data(&dom, "<html", "charts"), charts);
     assert_eq!(dom.matches("<canvas").count().to_string(), charts);

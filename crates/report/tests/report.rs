@@ -59,7 +59,7 @@ fn pages() -> Vec<(&'static str, String)> {
     samples.add("a:start,a:9,30,40,0,\n").expect("a sample");
     let subjects = [&subject, &subject];
     vec![
-        ("run", html(&system, &paper(&system))),
+        ("run", html(&system, &here(), &paper(&system))),
         ("simulation", simulation::html(&large.system, &large.plan, &large.results())),
         ("comparison", comparison::html(&comparison, subjects, ["before", "after"])),
         ("measurement", measurement::html(&measured, &values)),
@@ -115,10 +115,15 @@ fn stands_alone(page: &str) {
     assert_eq!(unique.len(), ids.len(), "ids are unique: {ids:?}");
 }
 
+/// The description of this directory.
+fn here() -> [String; 1] {
+    [".".to_owned()]
+}
+
 #[test]
 fn names_from_the_description_stay_text() {
     let (system, runs) = hostile();
-    let page = html(&system, &runs);
+    let page = html(&system, &here(), &runs);
     let tags = start_tags(&page);
     assert!(tags.iter().all(|t| !["img", "i", "u", "s"].contains(t)), "a name became a tag");
     assert_eq!(tags.iter().filter(|t| t.starts_with("script")).count(), 3);
@@ -130,7 +135,7 @@ fn names_from_the_description_stay_text() {
 fn the_page_shows_results_references_settings_and_how_to_repeat_each_run() {
     let system = two_hosts();
     let runs = paper(&system);
-    let page = html(&system, &runs);
+    let page = html(&system, &here(), &runs);
     for (_, _, result) in &runs {
         assert!(page.contains(&result.record_hash));
     }
@@ -148,15 +153,24 @@ fn the_page_shows_results_references_settings_and_how_to_repeat_each_run() {
 }
 
 #[test]
+fn another_file_and_an_earlier_plan_are_named_in_how_to_repeat_a_run() {
+    let system = two_hosts();
+    let subject = ["my line.toml", "--keep", "old.json"].map(str::to_owned);
+    let page = html(&system, &subject, &paper(&system));
+    let again = "onbeat run &#x27;my line.toml&#x27; --keep old.json --scenario unprotected --time";
+    assert!(page.contains(again), "{page}");
+}
+
+#[test]
 fn the_same_runs_make_the_same_page() {
     let system = two_hosts();
     let runs = paper(&system);
-    assert!(html(&system, &runs) == html(&system, &runs));
+    assert!(html(&system, &here(), &runs) == html(&system, &here(), &runs));
 }
 
 #[test]
 fn no_runs_make_a_page_too() {
-    start_tags(&html(&two_hosts(), &Vec::new()));
+    start_tags(&html(&two_hosts(), &here(), &Vec::new()));
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &RunArguments, file: &Path) -> anyhow::Result<Exit>
     }
     let Several { fleet, recordings, .. } = several;
     drop(fleet);
-    let results = runs::write(&source.system, &done, output, trace)?;
+    let results = runs::write(&source, &done, output, trace)?;
     recordings.into_iter().for_each(Recording::done);
     if let Some((scenario, error)) = failed {
         return runs::not_run(scenario, error, &target);

@@ -28,12 +28,13 @@ const PAGE: Page = Page {
 };
 
 /// The report on runs of one system: their plans, their records, and what
-/// [`onbeat_measure::analyse`] made of these.
+/// [`onbeat_measure::analyse`] made of these. `subject` is what follows `onbeat run` for the same
+/// system in its directory: `.`, the description's file, or C files, and more arguments.
 ///
 /// # Panics
 /// When a plan, log or result is not of `system`; [`onbeat_measure::analyse`] has checked it if the
 /// result is from there.
-pub fn html(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> String {
-    let (view, data) = view::view(system, runs);
+pub fn html(system: &System, subject: &[String], runs: &[(Plan, RunLog, RunResult)]) -> String {
+    let (view, data) = view::view(system, subject, runs);
     PAGE.render(&system.name, &view, &data)
 }

@@ -41,6 +41,7 @@ pub(super) struct View {
     wakeups: Vec<Row>,
     chains: Vec<Row>,
     picture: Option<Picture>,
+    has_channels: bool,
     routes: Vec<Route>,
     reservations: Vec<Row>,
     schedulers: Option<Schedulers>,
@@ -166,11 +167,15 @@ impl Data {
 }
 
 /// The page and what its script draws.
-pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View, Data) {
+pub(super) fn view(
+    system: &System,
+    subject: &[String],
+    runs: &[(Plan, RunLog, RunResult)],
+) -> (View, Data) {
     let mut data = Data::default();
     let mut views = Vec::new();
     for (number, (plan, log, result)) in runs.iter().enumerate() {
-        views.push(run(system, plan, log, result, number, &mut data));
+        views.push(run((system, subject), plan, log, result, number, &mut data));
     }
     let results = || runs.iter().map(|(_, _, result)| result);
     let verdicts: Vec<_> = results()
@@ -209,6 +214,7 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         wakeups: results().flat_map(|r| wakeup_rows(system, r)).collect(),
         chains: results().flat_map(chain_rows).collect(),
         picture: any_plan.map(|plan| picture(system, plan)),
+        has_channels: !system.channels.is_empty(),
         routes: any_plan.map_or(Vec::new(), |plan| routes(system, plan)),
         reservations: reserved.map_or(Vec::new(), |plan| reservations(system, plan)),
         schedulers: reserved.and_then(|plan| Schedulers::of(system, plan)),
@@ -248,6 +254,7 @@ fn stages(system: &System, plan: Option<&Plan>, runs: &[(Plan, RunLog, RunResult
     let protected = plan.map_or(0, |p| p.channels.iter().filter(|c| c.protected).count());
     let has_slots = plan.is_some_and(|p| p.channels.iter().any(|c| c.slot.is_some()));
     let planned = match plan {
+        _ if system.channels.is_empty() => "no channels".to_owned(),
         Some(_) if has_slots => format!("{protected} of {} with slots", channels(system)),
         Some(_) => format!("{protected} of {} reserved", channels(system)),
         None => format!("{}, no reservations", channels(system)),
@@ -270,7 +277,7 @@ fn channels(system: &System) -> String {
 }
 
 fn run(
-    system: &System,
+    (system, subject): (&System, &[String]),
     plan: &Plan,
     log: &RunLog,
     result: &RunResult,
@@ -300,6 +307,7 @@ fn run(
         (NetworkName::Interface | NetworkName::Interfaces, _) => network_name(result),
     };
     let reserved = match (result.stations.is_some(), result.protected) {
+        _ if system.channels.is_empty() => "no channels",
         (true, _) => "stations",
         (false, true) => "reservations",
         (false, false) => "no reservations",
@@ -324,7 +332,7 @@ fn run(
         wakeups,
         settings: settings(result),
         hash: result.record_hash.clone(),
-        command: command(system, result),
+        command: command(system, subject, result),
     }
 }
 
@@ -350,7 +358,7 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
         ("Seed", result.seed.to_string()),
         match result.stations {
             Some(_) => ("Backend", "stations of Network Code".to_owned()),
-            None => ("Reservations", if result.protected { "made" } else { "not made" }.to_owned()),
+            None => ("Reservations", reservations_made(result).to_owned()),
         },
     ];
     settings.extend(tuned);
@@ -366,6 +374,14 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
     settings
 }
 
+fn reservations_made(result: &RunResult) -> &'static str {
+    match (result.channels.is_empty(), result.protected) {
+        (true, _) => "none: no channels",
+        (_, true) => "made",
+        (_, false) => "not made",
+    }
+}
+
 /// The programs of a run without channels, and how they ended; if not well, that is told elsewhere.
 fn programs(system: &System, result: &RunResult) -> String {
     let names: Vec<_> = system.programs.iter().map(|p| p.name.as_str()).collect();
@@ -376,17 +392,10 @@ fn programs(system: &System, result: &RunResult) -> String {
     }
 }
 
-/// What was run: the description, or the C files of a program without one.
-fn subject(system: &System) -> String {
-    match system.sources_alone() {
-        Some(source) => source.files.iter().map(|f| shell_word(f)).collect::<Vec<_>>().join(" "),
-        None => ".".to_owned(),
-    }
-}
-
-/// What to type in the description's directory for the same run.
-fn command(system: &System, result: &RunResult) -> String {
-    let mut command = format!("onbeat run {}", subject(system));
+/// What to type in the description's directory for the same run of `subject`.
+fn command(system: &System, subject: &[String], result: &RunResult) -> String {
+    let words = subject.iter().map(|word| shell_word(word));
+    let mut command = format!("onbeat run {}", words.collect::<Vec<_>>().join(" "));
     if !result.scenario.is_empty() {
         command += &format!(" --scenario {}", shell_word(&result.scenario));
     }
