@@ -27,8 +27,6 @@ const STREAMS: &str = ".streams";
 pub(crate) const CONFIGURATION: [&str; 2] = [".yang.json", ".yang.xml"];
 /// The configuration of ptp4l, and the arguments of phc2sys.
 pub(crate) const CLOCKS: [&str; 2] = [".ptp4l.conf", ".phc2sys"];
-/// How many lines say what configurations do not.
-const UNSAID_MAX: usize = 20;
 
 /// Writes the tables of all hosts that have channels, and the configuration of every node, into a
 /// directory, all or nothing; how many tables.
@@ -44,13 +42,13 @@ pub(crate) fn deploy(source: &Source, plan: &Plan, directory: &Path) -> anyhow::
             tables.push(table);
         }
     }
-    if tables.is_empty() {
-        bail!("no host has a channel: there is nothing to deploy");
-    }
     for line in launches(system, plan) {
         terminal::say(format_args!("onbeat: {line}"));
     }
     let told = Told::of(system, plan);
+    if tables.is_empty() && told.files.is_empty() {
+        bail!("no host has a channel, and no node a configuration: there is nothing to deploy");
+    }
     told.say_unsaid();
     let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let output = Output::begin(directory, Kind::Deployment, &mut reaper)?;
@@ -112,7 +110,7 @@ impl Told {
                 told.clocks(system, synchronisation, id);
             }
         }
-        // Behind all else: there are other ways to say it, and the first lines are those printed.
+        // Behind all else: there are other ways to say it.
         told.unsaid.extend(by_networkd);
         told
     }
@@ -155,13 +153,8 @@ impl Told {
     /// Tells the user, each line once: several files may be without the same.
     fn say_unsaid(&self) {
         let mut said = HashSet::new();
-        let unsaid: Vec<&String> =
-            self.unsaid.iter().filter(|line| said.insert(line.as_str())).collect();
-        for line in unsaid.iter().take(UNSAID_MAX) {
+        for line in self.unsaid.iter().filter(|line| said.insert(line.as_str())) {
             terminal::say(format_args!("onbeat: not in the configuration: {line}"));
-        }
-        if let Some(more) = unsaid.len().checked_sub(UNSAID_MAX + 1) {
-            terminal::say(format_args!("onbeat: {} more lines of this kind", more + 1));
         }
     }
 }

@@ -71,9 +71,12 @@ pub(crate) fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     if let Some(directory) = &arguments.deploy {
         let tables = deploy::deploy(&source, &plan, directory)?;
         let shown = directory.display();
-        terminal::say(format_args!(
-            "onbeat: tables of the channels of {tables} hosts, configurations of nodes: {shown}"
-        ));
+        let tables = match tables {
+            0 => String::new(),
+            1 => "table of the channels of 1 host, ".to_owned(),
+            _ => format!("tables of the channels of {tables} hosts, "),
+        };
+        terminal::say(format_args!("onbeat: {tables}configurations of nodes: {shown}"));
     }
     Ok(exit)
 }

@@ -131,6 +131,37 @@ fn what_linux_is_not_told_is_printed_once() {
     assert!(text.contains("dev p2") && !text.contains("dev p1"), "{text}");
 }
 
+#[test]
+fn a_system_of_streams_alone_is_deployed_and_each_line_that_nothing_says_is_printed() {
+    let ports: String = (0..12)
+        .map(|number| {
+            format!(
+                "[[link]]\nends = [\"h{number}\", \"s.q{number}\"]\nrate_mbps = 100\n\
+                 propagation_ns = 100\n[[host]]\nname = \"h{number}\"\n\
+                 [[port]]\nname = \"s.q{number}\"\npreemptable = [0, 1]\n\
+                 [[port]]\nname = \"h{number}.p1\"\npreemptable = [2]\n"
+            )
+        })
+        .collect();
+    let system = TestSystem::new(&format!(
+        "format = 1\nname = \"streams\"\n[run]\nduration_s = 1\n[[bridge]]\nname = \"s\"\nforwarding_ns = 1000\n{ports}\
+         [[stream]]\nname = \"one\"\ntalker = \"h0\"\nlisteners = [\"h1\"]\n\
+         traffic_class = 5\nframe_octets = 128\ninterval_ns = 1_000_000\n"
+    ));
+    let output = run(&["plan", ".", "--deploy", "told"], system.path(), 0);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    for number in 0..12 {
+        for line in [
+            format!("s.q{number}: frames of queues 0, 1 are preemptable"),
+            format!("h{number}.p1: frames of queue 2 are preemptable"),
+        ] {
+            assert_eq!(said.matches(&line).count(), 1, "{line} in {said}");
+        }
+    }
+    assert!(said.contains("onbeat: configurations of nodes: told"), "{said}");
+    assert!(read(&system.path().join("told"), "s.yang.json").contains("q11"), "{said}");
+}
+
 /// A ptp4l of ours that may not set clocks, ended with the test.
 struct Ptp4l(Child);
 

@@ -126,14 +126,12 @@ fn shapers(module: Module, settings: &PortSettings) -> Option<Element> {
 /// said either.
 pub(crate) fn unsaid(label: &str, settings: &PortSettings, has_schedulers: bool) -> Vec<String> {
     let mut unsaid = Vec::new();
-    let queues = |of: &dyn Fn(usize) -> bool| numbers((0..QUEUES).filter(|queue| of(*queue)));
-    let preemptable = queues(&|queue| settings.preemptable & (1 << queue) != 0);
-    if !preemptable.is_empty() {
-        unsaid.push(format!("{label}: frames of queues {preemptable} are preemptable"));
+    if let Some((queues, _)) = queues(|queue| settings.preemptable & (1 << queue) != 0) {
+        unsaid.push(format!("{label}: frames of {queues} are preemptable"));
     }
-    let asynchronous = queues(&|queue| settings.selection[queue] == Selection::Asynchronous);
-    if !asynchronous.is_empty() && !has_schedulers {
-        unsaid.push(format!("{label}: queues {asynchronous} have schedulers for their streams"));
+    let asynchronous = queues(|queue| settings.selection[queue] == Selection::Asynchronous);
+    if let Some((queues, have)) = asynchronous.filter(|_| !has_schedulers) {
+        unsaid.push(format!("{label}: {queues} {have} schedulers for streams"));
     }
     // Gates of the standard always are (802.1Q-2022 8.6.8.4).
     if settings.gates.iter().any(|list| !list.length_aware) {
@@ -142,6 +140,12 @@ pub(crate) fn unsaid(label: &str, settings: &PortSettings, has_schedulers: bool)
     unsaid
 }
 
-fn numbers(all: impl Iterator<Item = usize>) -> String {
-    all.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+/// Some queues and the verb behind them, if there is any.
+fn queues(is_one: impl Fn(usize) -> bool) -> Option<(String, &'static str)> {
+    let all: Vec<_> = (0..QUEUES).filter(|queue| is_one(*queue)).map(|q| q.to_string()).collect();
+    match &all[..] {
+        [] => None,
+        [one] => Some((format!("queue {one}"), "has")),
+        _ => Some((format!("queues {}", all.join(", ")), "have")),
+    }
 }

@@ -275,7 +275,7 @@ fn what_a_configuration_does_not_say_is_told() {
     let south = all.iter().find(|device| device.name == "south").expect("the bridge");
     for expected in [
         "south.panel: frames of queues 0, 1 are preemptable",
-        "south.west: queues 5 have schedulers for their streams",
+        "south.west: queue 5 has schedulers for streams",
     ] {
         assert!(south.unsaid.iter().any(|line| line == expected), "{:#?}", south.unsaid);
     }

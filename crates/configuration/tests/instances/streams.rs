@@ -110,7 +110,7 @@ fn each_asynchronous_channel_has_the_scheduler_of_the_plan_by_what_its_bridges_a
                 let is_unsaid = |line: &String| line.contains(&format!("channel `{name}` has no"));
                 assert_eq!(device.unsaid.iter().any(is_unsaid), own.len() > 1, "{name}");
                 for one in &own {
-                    let label = system.port_label(one.port) + ": queues 4 have schedulers";
+                    let label = system.port_label(one.port) + ": queue 4 has schedulers";
                     let says = device.unsaid.iter().any(|line| line.starts_with(&label));
                     assert_eq!(says, torn(&system, &plan.channels, one), "{label}");
                 }
