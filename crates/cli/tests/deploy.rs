@@ -144,7 +144,8 @@ fn a_system_of_streams_alone_is_deployed_and_each_line_that_nothing_says_is_prin
         })
         .collect();
     let system = TestSystem::new(&format!(
-        "format = 1\nname = \"streams\"\n[run]\nduration_s = 1\n[[bridge]]\nname = \"s\"\nforwarding_ns = 1000\n{ports}\
+        "format = 1\nname = \"streams\"\n[run]\nduration_s = 1\n\
+         [[bridge]]\nname = \"s\"\nforwarding_ns = 1000\n{ports}\
          [[stream]]\nname = \"one\"\ntalker = \"h0\"\nlisteners = [\"h1\"]\n\
          traffic_class = 5\nframe_octets = 128\ninterval_ns = 1_000_000\n"
     ));
