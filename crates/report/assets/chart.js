@@ -18,8 +18,8 @@ const charting = (() => {
   const short = (value) => value == null ? null : String(+value.toPrecision(4));
 
   // A hook that draws a dashed line across the chart, at a value of its axis `y`, and a text at its
-  // left or right end.
-  const level = (value, name, text, side = "left") => (plot) => {
+  // left or right end, above the line if there is room and it is not to be `under` it.
+  const level = (value, name, text, side = "left", under = false) => (plot) => {
     if (value == null) return;
     const { ctx, bbox } = plot;
     const { min, max } = plot.scales.y;
@@ -35,7 +35,8 @@ const charting = (() => {
     ctx.stroke();
     ctx.font = font().replace("12px", `${12 * devicePixelRatio}px`);
     ctx.textAlign = side;
-    const below = y - bbox.top < 20 * devicePixelRatio;
+    const room = 20 * devicePixelRatio;
+    const below = y - bbox.top < room || under && bbox.top + bbox.height - y > room;
     ctx.textBaseline = below ? "top" : "bottom";
     const inset = 6 * devicePixelRatio;
     const x = side === "left" ? bbox.left + inset : bbox.left + bbox.width - inset;

@@ -52,9 +52,9 @@
     ctx.restore();
   };
 
-  const promise = (ns, name, label, side) => {
+  const promise = (ns, name, label, side, under) => {
     const value = ns == null ? null : ns / MICROSECOND;
-    return level(value, name, `${label} ${fixed(value, 1)} µs`, side);
+    return level(value, name, `${label} ${fixed(value, 1)} µs`, side, under);
   };
 
   // The nearest row at or before the cursor that has a value: the rows of points and of the load
@@ -127,10 +127,10 @@
       } },
       hooks: {
         drawSeries: [(plot, index) => { if (index === 1) drawLost(figure)(plot); }],
-        // At different ends: the lines may be close to each other.
+        // At different ends and sides: the lines may be close to each other.
         draw: [
-          promise(figure.fixed_delay_ns, "quiet", "fixed delay", "right"),
-          promise(figure.bound_ns, "bound", "bound", "left"),
+          promise(figure.fixed_delay_ns, "quiet", "fixed delay", "right", figure.fixed_delay_ns < figure.bound_ns),
+          promise(figure.bound_ns, "bound", "bound", "left", figure.bound_ns < figure.fixed_delay_ns),
         ],
       },
     };
