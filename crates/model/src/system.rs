@@ -206,6 +206,12 @@ impl System {
         let step = self.faults.iter().find_map(step).unwrap_or_default();
         ClockError { step, ..self.node(id).clock }
     }
+    /// By how much a node's clock may be wrong until an instant of a run, without faults, rounded
+    /// up. Of one that gPTP keeps in the run it is not known when it is that wrong.
+    pub fn clock_wrong(&self, id: NodeId, until: NetTime) -> Span {
+        let (clock, kept) = (&self.node(id).clock, self.synchronisation.is_some_and(|s| s.in_run));
+        clock.max_abs(if kept { until.max(NetTime::ZERO + clock.wander_period) } else { until })
+    }
     /// Changes every place of the description that the system keeps.
     pub fn each_origin(&mut self, change: &mut dyn FnMut(&mut Origin)) {
         let users = self.programs.iter_mut().filter_map(|program| program.user.as_mut());

@@ -68,7 +68,7 @@ struct Due {
 /// By how much a node's clock may be wrong until the longest run is over.
 pub(crate) fn clock_error(system: &System, node: NodeId) -> Span {
     let end = NetTime::ZERO + longest_run(system) + Span::from_s(1);
-    match system.node(node).clock.max_abs(end) {
+    match system.clock_wrong(node, end) {
         Span::ZERO => Span::ZERO,
         error => error + ROUNDING,
     }
@@ -133,11 +133,14 @@ impl Analysis<'_> {
         alone.then_some(list)
     }
 
-    /// When the first cycle of a list of a port begins.
+    /// When the first cycle of a list of a port begins, at the latest.
     pub(super) fn first_cycle(&self, port: usize, list: &GateControl) -> i128 {
         let system = self.network.system;
-        let clock = &system.node(system.ports[port].node).clock;
-        clock.when(SyncedTime::from_ns(list.base.as_ns())).as_ns().into()
+        let node = system.ports[port].node;
+        let begins = system.node(node).clock.when(SyncedTime::from_ns(list.base.as_ns()));
+        let is_kept = system.synchronisation.is_some_and(|it| it.in_run);
+        let late = if is_kept { clock_error(system, node) } else { Span::ZERO };
+        (begins + late).as_ns().into()
     }
 
     /// The greatest common part of what the frames of a queue take of the wire, and the longest of

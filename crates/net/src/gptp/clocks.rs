@@ -32,7 +32,7 @@ pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
     }
     let scenario = scenario(system, &synchronisation);
     let trace = simulate(&scenario).map_err(|error| {
-        let message = format!("the the gPTP of this network cannot be simulated: {error}");
+        let message = format!("the gPTP of this network cannot be simulated: {error}");
         vec![Diagnostic::error(codes::NOT_IN_SYNC, message, origin, "asked for here").help(HELP)]
     })?;
     let mut errors = Vec::new();

@@ -375,8 +375,7 @@ impl<'a> Session<'a> {
         // oscillators are within 100 ppm and servos within 500.
         let kept = self.system.synchronisation.is_some_and(|it| it.in_run);
         let apart = if kept { self.stop.as_ns() / 1_000 } else { 0 };
-        let most =
-            |node: &NodeId| self.system.node(*node).clock.max_abs(self.stop) + Span::from_ns(apart);
+        let most = |node: &NodeId| self.system.clock_wrong(*node, self.stop) + Span::from_ns(apart);
         let listeners = channel.listeners.iter().map(most).max().unwrap_or_default();
         most(&channel.talker) + listeners + BURST
     }

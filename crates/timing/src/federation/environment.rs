@@ -73,7 +73,7 @@ fn over(
     let mut listeners = channel.listeners.iter().enumerate();
     let (at, listener) = listeners.find(|(_, one)| system.node(**one).name == to)?;
     let bound = plan.channel(id).bounds.get(at)?;
-    let error = |node| system.node(node).clock.max_abs(until);
+    let error = |node| system.clock_wrong(node, until);
     let (writer, reader) = (error(channel.talker), error(*listener));
     // The capture is what the writer's clock reads, and the reader's clock says when to read. One
     // that is far ahead reads that before the message is there.
