@@ -260,7 +260,13 @@ fn frames_with_a_deadline_that_are_held_for_ever_break_it() {
     simulated.system.streams[0].deadline = Some(Span::from_us(100));
     let flow = simulated.results().flows.remove(0);
     assert_eq!(flow.verdict, Verdict::Broken);
-    assert_eq!(flow.verdict_reason, "a listener received nothing within the deadline");
+    let host = &simulated.system.node(simulated.system.streams[0].listeners[0]).name;
+    let wanted = format!("to {host}: 10 of 10 frames missed the deadline: they never came");
+    assert_eq!(flow.verdict_reason, wanted);
+    // What a full queue lost has missed it, too.
+    simulated.observed.streams[0].listeners[0].lost.overflowed = 10;
+    assert_eq!(simulated.results().flows.remove(0).verdict, Verdict::Broken);
+    simulated.observed.streams[0].listeners[0].lost.overflowed = 0;
     // What a meter dropped was taken away as described.
     simulated.observed.streams[0].policed = 10;
     simulated.observed.streams[0].listeners[0].lost.policed = 10;

@@ -10,10 +10,13 @@ use super::results::Described;
 use crate::result::Verdict;
 use crate::stepped::Reach;
 use crate::verdict::{Judgement, REACHED};
-use onbeat_model::observed::{FlowObserved, LatencyObserved, QueueObserved};
+use onbeat_model::observed::{FlowObserved, LatencyObserved, LossesObserved, QueueObserved};
 use onbeat_model::plan::{Backlog, Bound};
 use onbeat_model::system::{ChannelId, StreamIndex, System};
 use onbeat_model::time::{NetTime, Span};
+
+/// A simulation waits at least so long for what was released last.
+const WAITED: Span = Span::from_s(60);
 
 /// Why a flow is not held to its bound at a listener.
 fn excuse(
@@ -66,7 +69,8 @@ pub(super) fn listeners(
             None if overflowed && excused => Verdict::NotJudged,
             None if overflowed => Verdict::Broken,
             None if seen_here.frames == 0 && excused => Verdict::NotJudged,
-            None if seen_here.frames == 0 && vanished(flow, seen, seen_here) => Verdict::Broken,
+            None if missed(flow, seen, seen_here) > 0 && excused => Verdict::NotJudged,
+            None if missed(flow, seen, seen_here) > 0 => Verdict::Broken,
             None if seen_here.frames == 0 => Verdict::NotJudged,
             None => Verdict::Kept,
         }
@@ -80,10 +84,15 @@ fn overflowed(bound: Option<&Bound>, seen: &LatencyObserved) -> u64 {
     bound.map_or(0, |_| seen.lost.overflowed)
 }
 
-/// Whether frames with a deadline neither came nor were removed by what is described: something
-/// holds them for ever.
-fn vanished(flow: &Described<'_>, seen: &FlowObserved, seen_here: &LatencyObserved) -> bool {
-    flow.deadline.is_some() && seen.released > 0 && seen_here.lost.total() == 0
+/// How many frames missed their deadline because they never came, and were not removed by what is
+/// described: a full queue lost them, or something holds them for ever.
+fn missed(flow: &Described<'_>, seen: &FlowObserved, seen_here: &LatencyObserved) -> u64 {
+    let LossesObserved { policed, faulted, aborted, .. } = seen_here.lost;
+    let gone = seen_here.frames + policed + faulted + aborted;
+    match flow.deadline {
+        Some(deadline) if flow.is_whole && deadline < WAITED => seen.released.saturating_sub(gone),
+        _ => 0,
+    }
 }
 
 /// The worst verdict of a flow's listeners, and its reason.
@@ -107,13 +116,19 @@ pub(super) fn flow(
         let (host, lost) = lost.max_by_key(|(_, lost)| *lost).filter(|(_, lost)| *lost > 0)?;
         Some(format!("to {}: {lost} frames were lost to a full queue", system.node(*host).name))
     };
-    let wrong = exceeded().or_else(overflows);
+    let never = || {
+        let ends = flow.listeners.iter().zip(&seen.listeners);
+        let missed = ends.map(|(host, here)| (host, missed(flow, seen, here)));
+        let (host, missed) = missed.max_by_key(|(_, n)| *n).filter(|(_, n)| *n > 0)?;
+        let host = &system.node(*host).name;
+        let of = seen.released;
+        Some(format!("to {host}: {missed} of {of} frames missed the deadline: they never came"))
+    };
+    let wrong = exceeded().or_else(overflows).or_else(never);
     let mut reason = match worst {
         Verdict::NoPromise => "it has neither bound nor deadline: nothing was promised".to_owned(),
         Verdict::Kept => kept(system, flow, seen),
-        Verdict::Broken => {
-            wrong.unwrap_or_else(|| "a listener received nothing within the deadline".to_owned())
-        }
+        Verdict::Broken => wrong.unwrap_or_default(),
         Verdict::NotJudged if wrong.is_some() => {
             let mut excuses = seen.listeners.iter().filter_map(|l| excuse(reach, system, flow, l));
             let excuse = excuses.next().unwrap_or("which is not judged");

@@ -303,9 +303,12 @@ impl Results {
         let planned = shape(planned.channels.len(), planned.streams.len(), planned.ports.len());
         assert!(seen == expected && planned == expected, "plan or probes are of another system");
         let reach = Reach::of(system, plan);
-        let mut flows: Vec<_> = (described(system, plan).iter())
+        let whole = i128::from(settings.duration_ns) * i128::from(settings.repetitions);
+        let is_whole = i128::from(observed.duration.as_ns()) >= whole;
+        let mut flows: Vec<_> = (described(system, plan).into_iter())
+            .map(|flow| Described { is_whole, ..flow })
             .zip(observed.channels.iter().chain(&observed.streams))
-            .map(|(flow, seen)| flow_result(&reach, system, flow, seen))
+            .map(|(flow, seen)| flow_result(&reach, system, &flow, seen))
             .collect();
         let mut ports: Vec<_> = (0..)
             .map(PortId)
@@ -402,6 +405,8 @@ pub struct Described<'a> {
     /// One per listener.
     pub bounds: Vec<Option<&'a Bound>>,
     pub(super) deadline: Option<Span>,
+    /// Whether all that was released has had the time to come.
+    pub(super) is_whole: bool,
     /// Its place among the channels, or among the streams.
     pub(super) channel: Option<u32>,
     pub(super) stream: Option<u32>,
@@ -423,6 +428,7 @@ pub fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
         listeners: &channel.listeners,
         bounds: (0..channel.listeners.len()).map(|at| planned.bounds.get(at)).collect(),
         deadline: None,
+        is_whole: true,
         channel: Some(number),
         stream: None,
     });
@@ -438,6 +444,7 @@ pub fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
             .map(|at| planned.bounds.get(at).and_then(Option::as_ref))
             .collect(),
         deadline: stream.deadline,
+        is_whole: true,
         channel: None,
         stream: Some(number),
     });
