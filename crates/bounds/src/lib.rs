@@ -33,10 +33,12 @@ pub use document::{
 pub use keep::KeptPlan;
 pub use planner::{PlanChange, Planner};
 
+use analysis::queue::beyond_buffer;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, ChannelPlan, Plan, Slot, StreamPlan};
 use onbeat_model::port::QUEUES;
+use onbeat_model::stream::Stream;
 use onbeat_model::system::{Chain, ChannelId, Class, IdleSlopes, Routing, System};
 use onbeat_model::time::Span;
 use route::Routes;
@@ -441,19 +443,42 @@ fn late_streams(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     late
 }
 
-/// Streams with bounds whose frames may find a full queue.
+fn may_lose(stream: &Stream, message: String) -> Diagnostic {
+    Diagnostic::error(codes::STREAM_LOST, message, stream.origin, "may lose frames").warning()
+}
+
+/// Streams with bounds whose frames may find a full queue, or the buffer full that a bridge's
+/// queues share.
 fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let mut lossy = Vec::new();
     for (stream, planned) in system.streams.iter().zip(&plan.streams) {
         let queue = usize::from(stream.traffic_class);
+        if planned.bounds.iter().all(Option::is_none) {
+            continue;
+        }
         let ports = planned.paths.iter().flatten().flatten();
+        let shared = ports.clone().map(|port| system.port(*port).node);
+        let mut shared =
+            shared.filter_map(|id| Some((id, beyond_buffer(system, &plan.backlogs, id)?)));
+        if let Some((id, (all, buffer))) = shared.next() {
+            let node = system.node(id);
+            let message = format!(
+                "frames of `{}` may be lost: the queues of `{}` may hold {all} octets together, \
+                 and its buffer holds {buffer}",
+                stream.name, node.name,
+            );
+            let warning = may_lose(stream, message)
+                .related(node.origin, "shares its buffer")
+                .help("raise `shared_buffer_octets` of the bridge, or lower its `queue_octets`");
+            lossy.push(warning);
+        }
         let full = ports.copied().find_map(|port| {
             let backlog = plan.backlogs[port.index()][queue]?;
             let limit = system.node(system.port(port).node).queue;
             let (frames, octets) = (u64::from(limit.frames), u64::from(limit.octets.get()));
             (backlog.frames > frames || backlog.octets > octets).then_some((port, backlog))
         });
-        if let Some((port, backlog)) = full.filter(|_| planned.bounds.iter().any(Option::is_some)) {
+        if let Some((port, backlog)) = full {
             let message = format!(
                 "frames of `{}` may be lost: the backlog of queue {queue} of {} may reach {} \
                  frames ({} octets)",
@@ -463,15 +488,9 @@ fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 backlog.octets,
             );
             let node = system.node(system.port(port).node);
-            let warning = Diagnostic::error(
-                codes::STREAM_LOST,
-                message,
-                stream.origin,
-                "may lose frames",
-            )
-            .warning()
-            .related(node.origin, "its queues are smaller")
-            .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
+            let warning = may_lose(stream, message)
+                .related(node.origin, "its queues are smaller")
+                .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
             lossy.push(warning);
         }
     }

@@ -144,6 +144,23 @@ fn named(error: Diagnostic, system: &System, channels: &[usize]) -> Diagnostic {
     })
 }
 
+/// What the queues of a bridge may hold together, and the octets of the buffer that they share, if
+/// that is smaller.
+pub(crate) fn beyond_buffer(
+    system: &System,
+    backlogs: &[[Option<Backlog>; QUEUES]],
+    id: NodeId,
+) -> Option<(u64, u32)> {
+    let node = system.node(id);
+    let NodeKind::Bridge(bridge) = &node.kind else { return None };
+    let buffer = bridge.shared_buffer?.get();
+    let limit = u64::from(node.queue.octets.get());
+    let queues = node.ports.iter().flat_map(|port| &backlogs[port.index()]);
+    // A queue holds no more than its own limit, whatever comes.
+    let all: u64 = queues.map(|b| b.map_or(limit, |b| b.octets.min(limit))).sum();
+    (all > u64::from(buffer)).then_some((all, buffer))
+}
+
 /// Buffers that all queues of a bridge share must hold what all of them may, or a reserved frame
 /// may find no place.
 fn shared_buffers(
@@ -153,21 +170,12 @@ fn shared_buffers(
     let system = analysis.network.system;
     let mut errors = Vec::new();
     for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
-        let NodeKind::Bridge(bridge) = &node.kind else { continue };
-        let Some(buffer) = bridge.shared_buffer else { continue };
-        let limit = u64::from(node.queue.octets.get());
-        let queues = node.ports.iter().flat_map(|port| &backlogs[port.index()]);
-        // A queue holds no more than its own limit, whatever comes.
-        let all: u64 = queues.map(|b| b.map_or(limit, |b| b.octets.min(limit))).sum();
-        if all <= u64::from(buffer.get()) {
-            continue;
-        }
+        let Some((all, buffer)) = beyond_buffer(system, backlogs, id) else { continue };
         let channels = reserved_in(analysis, |port, _| system.ports[port].node == id);
         if !channels.is_empty() {
             let message = format!(
-                "the queues of `{}` may hold {all} octets together, but its buffer holds {}",
+                "the queues of `{}` may hold {all} octets together, but its buffer holds {buffer}",
                 node.name,
-                buffer.get()
             );
             let error = Diagnostic::error(
                 codes::QUEUE_TOO_SMALL,
