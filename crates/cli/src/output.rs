@@ -89,19 +89,11 @@ impl FileKind {
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", target.display());
         }
-        if target.exists() && !self.is_of(target)? {
+        if target.exists() && !begins_with(target, self.start())? {
             let (target, kind) = (target.display(), self.as_str());
             bail!("{target} holds something else than {kind}: it is not replaced");
         }
         Ok(())
-    }
-
-    /// Whether a file is empty or begins as its kind does.
-    fn is_of(self, file: &Path) -> anyhow::Result<bool> {
-        let mut start = Vec::new();
-        let opened = input::open(file).map_err(anyhow::Error::msg)?;
-        opened.take(self.start().len() as u64).read_to_end(&mut start)?;
-        Ok(start.is_empty() || start == self.start())
     }
 }
 
@@ -438,8 +430,41 @@ fn behind_links(target: &Path) -> anyhow::Result<PathBuf> {
     target.canonicalize().with_context(|| shown.to_string())
 }
 
-/// Writes files, all or none: each is complete before the first gets its name.
+/// Writes files, all or none: each is complete before the first gets its name. One that is there is
+/// only replaced if it begins as its like does: what a user has written is not lost.
 pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Result<()> {
+    for (target, content) in files {
+        let wanted = beginning(content.as_ref());
+        if target.is_file() && !begins_with(target, wanted)? {
+            let target = target.display();
+            bail!(
+                "{target} holds something else: it is not replaced; give the output another name"
+            );
+        }
+    }
+    rewrite_files(files)
+}
+
+/// What all files of a kind begin with: JSON with its format, the others with a word.
+fn beginning(content: &[u8]) -> &[u8] {
+    let is_break = |(at, octet): (usize, &u8)| (*octet == b'\n').then_some(at);
+    let end = match content.first() {
+        Some(b'{') => content.iter().enumerate().filter_map(is_break).nth(1),
+        _ => None,
+    };
+    &content[..end.unwrap_or(6).min(content.len())]
+}
+
+/// Whether a file is empty or begins so.
+fn begins_with(file: &Path, wanted: &[u8]) -> anyhow::Result<bool> {
+    let mut start = Vec::new();
+    let opened = input::open(file).map_err(anyhow::Error::msg)?;
+    opened.take(wanted.len() as u64).read_to_end(&mut start)?;
+    Ok(start.is_empty() || start == wanted)
+}
+
+/// The same of files that were read, whatever is in them.
+pub(crate) fn rewrite_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Result<()> {
     let mut written = Vec::new();
     for (target, content) in files {
         let shown = || target.display().to_string();

@@ -3,6 +3,7 @@
 use super::arguments::{Part, Stage};
 use super::unit::{Read, directory, name_of};
 use super::{Driver, beside, compiler, imports};
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::source::Wrong;
 use crate::terminal;
@@ -26,6 +27,7 @@ const SYSTEMS: [&str; 3] = ["-pthread", "-ldl", "-lm"];
 impl Driver {
     /// Writes what was asked for.
     pub(super) fn build(&self, read: &[Read]) -> anyhow::Result<Exit> {
+        self.spare(read)?;
         if self.wanted.stage == Stage::Generated {
             return self.generated(read);
         }
@@ -49,6 +51,22 @@ impl Driver {
             read.iter().try_for_each(|unit| self.rule(unit))?;
         }
         Ok(exit)
+    }
+
+    /// The output must be none of the files that are read.
+    fn spare(&self, read: &[Read]) -> anyhow::Result<()> {
+        let Some(output) = &self.wanted.output else { return Ok(()) };
+        let Ok(real) = self.base.join(output).canonicalize() else { return Ok(()) };
+        let is_it = |path: &Path| self.base.join(path).canonicalize().is_ok_and(|it| it == real);
+        let others = self.wanted.parts.iter().filter_map(|part| match part {
+            Part::File(file, _) => Some(file.as_path()),
+            _ => None,
+        });
+        if read.iter().map(|unit| unit.path.as_path()).chain(others).any(is_it) {
+            let why = format!("{} is read: give the output another name", output.display());
+            bail!(WrongArgument(why));
+        }
+        Ok(())
     }
 
     /// `-S`.

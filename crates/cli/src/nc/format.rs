@@ -1,7 +1,7 @@
 //! The verb `nc fmt`: one layout for all texts.
 
 use crate::exit::Exit;
-use crate::output::write_files;
+use crate::output::rewrite_files;
 use crate::{source, terminal, trust};
 use clap::Args;
 use onbeat_model::diagnostic::SourceFile;
@@ -47,7 +47,7 @@ pub(super) fn format(arguments: &FormatArguments) -> anyhow::Result<Exit> {
     for (path, formatted) in changed {
         // A link stays one.
         let path = path.canonicalize()?;
-        write_files(&[(&path, formatted)])?;
+        rewrite_files(&[(&path, formatted)])?;
     }
     Ok(if is_wrong { Exit::Description } else { Exit::Fine })
 }
