@@ -14,12 +14,13 @@ use crate::terminal;
 use crate::trust::Trust;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
+use onbeat::clock::MonoTime;
 use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict, records};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Carrier, Ending, RunLog};
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, Scenario, System, TimeMode};
-use onbeat_model::time::NetTime;
+use onbeat_model::time::{NetTime, Span};
 use onbeat_model::timing::{ScheduledTask, TimingReport};
 use onbeat_net::network_code::CarryingStation;
 use onbeat_run::coordinator::{
@@ -29,6 +30,7 @@ use onbeat_run::process::{Reaper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -222,15 +224,27 @@ fn task_trace(directory: &Path) -> anyhow::Result<PathBuf> {
     directory.canonicalize().with_context(|| directory.display().to_string())
 }
 
+/// Signals to end that come so close together are one.
+const ONE_SIGNAL: Span = Span::from_ms(500);
+
 /// A flag that the first signal to end sets.
 pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second one ends this process at once; the reaper clears up.
-        let again = i32::from(Exit::Interrupted as u8);
-        flag::register_conditional_shutdown(signal, again, Arc::clone(&interrupted))?;
+    let signals = [SIGINT, SIGTERM, SIGHUP];
+    for signal in signals {
         flag::register(signal, Arc::clone(&interrupted))?;
     }
+    let mut signals = Signals::new(signals)?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut all = signals.forever();
+        all.next();
+        let first = MonoTime::now();
+        // Who sends one to a command and to its group means one: timeout(1) does.
+        if all.any(|_| MonoTime::now() - first > ONE_SIGNAL) {
+            // Ends this process at once; the reaper clears up.
+            signal_hook::low_level::exit(i32::from(Exit::Interrupted as u8));
+        }
+    })?;
     Ok(interrupted)
 }
 

@@ -221,13 +221,16 @@ fn execute(
         }
         station.step(MonoTime::now() + LOOK_AGAIN).with_context(name)?;
     }
+    let mut counters = *station.station().counters();
     let errors = station.slot_errors();
+    // The next one was not begun on the wire.
+    counters.rounds_begun = counters.rounds_begun.min(arguments.rounds.unwrap_or(u64::MAX));
     Ok(Ended {
         wire: station.wire_counters(),
         channels: station.channel_counters(),
         errors: Statistics::of(errors.kept().iter().map(|error| error.as_ns()).collect()),
         more_errors: errors.more(),
-        counters: *station.station().counters(),
+        counters,
         interrupted: interrupted.load(Ordering::Relaxed),
     })
 }

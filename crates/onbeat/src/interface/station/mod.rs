@@ -121,6 +121,8 @@ struct StationWire {
     done: Option<TraceEntry>,
     /// Behind how many rounds it ends.
     rounds: u64,
+    /// How many it has begun, or should have.
+    begun: u64,
 }
 
 /// What became of a station's transmissions.
@@ -192,6 +194,7 @@ impl InterfaceStation {
             link_up,
             done: None,
             rounds: u64::MAX,
+            begun: 0,
         };
         let (received, latest) = ([0; FRAME_MAX], Cycles(0));
         let (early, early_max) = (Span::ZERO, EARLY_MAX);
@@ -427,6 +430,13 @@ impl Observer for StationWire {
 
     fn transmit(&mut self, at: Cycles, transmission: Transmission<'_>) {
         let due = self.when(at);
+        if matches!(transmission, Transmission::Sync { .. }) {
+            if self.begun == self.rounds {
+                // It only shows that the last round is over.
+                return;
+            }
+            self.begun += 1;
+        }
         if MonoTime::now() - due > self.late_limit {
             self.counters.missed += 1;
             return;
