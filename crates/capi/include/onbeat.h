@@ -793,7 +793,8 @@ enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listen
  * gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
  * `ONBEAT_LATE` is among its flags when the other side has continued already because a message was
  * lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Channels whose messages
- * are longer than a frame are refused with `ONBEAT_E_ARGUMENT`. Allocates nothing.
+ * are longer than a frame, and two ends of one channel, are refused with `ONBEAT_E_ARGUMENT`.
+ * Allocates nothing.
  */
 enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
                                      const void *message,

@@ -173,7 +173,7 @@ interval_ns = 10000000
 #[test]
 fn threads_of_programs_take_part_in_a_run_and_channels_are_found_by_their_streams() {
     // One line for the channels to themselves, too: `mesh(false)`.
-    let system = system(&mesh(true), "mesh.c", "mesh.c", &[]);
+    let system = system(&mesh(false), "mesh.c", "mesh.c", &[]);
     for time in ["virtual", "real"] {
         let run = || results(&["run", ".", "--time", time], system.path(), 0);
         let first = run();

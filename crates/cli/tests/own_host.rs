@@ -79,8 +79,9 @@ fn the_own_host_hears_each_message_once_in_every_engine() {
                     assert!(latencies.iter().all(|it| (3_000..=bound).contains(it)), "{context}");
                 }
             }
-            let [a, b] = ["a", "b"].map(|host| number(at(c, host), "bound_ns"));
-            assert!(a < b, "{context}");
+            // Networks of the kernel promise nothing.
+            let [a, b] = ["a", "b"].map(|host| at(c, host)["bound_ns"].as_i64());
+            assert!(a < b || how.contains(&"netns"), "{context}");
         }
     }
 }
