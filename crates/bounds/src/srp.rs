@@ -51,6 +51,14 @@ fn classes(system: &System, protected: &[ChannelId]) -> Vec<Diagnostic> {
                         `disjoint_paths`";
             errors.push(hindrance(text, channel.origin, help));
         }
+        if channel.listeners == [channel.talker] {
+            let text = format!(
+                "channel `{}` has no other listener than its talker: nobody asks for a reservation",
+                channel.name,
+            );
+            let help = "add a listener, or let the plan reserve (`reservation = \"plan\"`)";
+            errors.push(hindrance(text, channel.origin, help));
+        }
         if channel.class == Class::Asynchronous {
             let text = format!(
                 "channel `{}` is of class asynchronous: the protocol reserves for classes A and B",

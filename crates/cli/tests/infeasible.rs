@@ -207,7 +207,11 @@ fn wrong() -> Vec<Kind> {
         but(scheduled(), ["\"scheduled\"", "\"sheduled\""], "[OB1005]: unknown word `sheduled`"),
         but(scheduled(), ["\"shortest\"", "\"loadaware\""], "[OB1005]: unknown word `loadaware`"),
         but(scheduled(), ["[\"c\"]", "[\"d\"]"], "[OB1021]: unknown node `d`"),
-        but(scheduled(), ["[\"c\"]", "[\"a\"]"], "[OB1046]: channel `x1`: the talker `a` is among"),
+        but(
+            scheduled(),
+            ["[\"c\"]", "[\"c\", \"c\"]"],
+            "[OB1047]: channel `x1`: duplicate listener",
+        ),
         but(scheduled(), ["talker = \"a\"", "talker = \"s\""], "[OB1022]: channel `x1`: `s` is a"),
         but(scheduled(), ["interval_ns = 1000_000", "interval_ns = 0"], "[OB1012]: channel `x1`"),
         but(scheduled(), ["size_octets = 64", "size_octets = 1500"], "[OB1011]: channel `x1`"),

@@ -298,7 +298,7 @@ fn channel(
         let first = taken.destinations.insert(destination.value, destination.at);
         let text = format!("duplicate destination {}", destination.value);
         report_taken(fields, codes::DUPLICATE_DESTINATION, &text, destination.at, first);
-        check_destination(fields, destination, listeners.as_deref(), network.nodes);
+        check_destination(fields, destination, (talker, listeners.as_deref()), network.nodes);
     }
     let integrity = raw.integrity.map_or(Integrity::None, |p| p.value);
     let talker_address = talker_address(fields);
@@ -454,7 +454,7 @@ fn report_taken(
 fn check_destination(
     fields: &mut Fields<'_, raw::Channel>,
     destination: At<MacAddress>,
-    listeners: Option<&[NodeId]>,
+    (talker, listeners): (Option<NodeId>, Option<&[NodeId]>),
     nodes: &Nodes,
 ) {
     let At { value: address, at } = destination;
@@ -473,7 +473,8 @@ fn check_destination(
             fields.error(codes::UNKNOWN_DESTINATION, &text, at, "this address", help);
             return;
         };
-        if listeners.is_some_and(|l| l != [*host]) {
+        // What is for the own address does not leave.
+        if Some(*host) == talker || listeners.is_some_and(|l| l != [*host]) {
             let name = &nodes.list[host.index()].name;
             let message = format!("{}: {address} only reaches `{name}`", fields.what);
             let code = codes::UNICAST_LISTENERS;
@@ -484,8 +485,8 @@ fn check_destination(
     }
 }
 
-/// Talker and listeners, if all of them are known hosts. Where the talker may hear itself beside
-/// others, it is the last of the listeners.
+/// Talker and listeners, if all of them are known hosts. Where the talker may hear itself, it is the
+/// last of the listeners.
 pub(super) fn ends<R>(
     fields: &mut Fields<'_, R>,
     talker: &Option<At<String>>,
@@ -508,12 +509,9 @@ pub(super) fn ends<R>(
     for name in &names.value {
         let Some(listener) = nodes.host(name, &what, fields.sink) else { continue };
         let is_own = Some(listener) == talker;
-        if is_own && (!may_hear_itself || names.value.len() == 1) {
-            let (text, help) = match may_hear_itself {
-                true => ("the only listener", "add the other hosts that listen"),
-                false => ("among the listeners", "remove it from `listeners`"),
-            };
-            let text = format!("the talker `{}` is {text}", name.value);
+        if is_own && !may_hear_itself {
+            let text = format!("the talker `{}` is among the listeners", name.value);
+            let help = "remove it from `listeners`";
             fields.error(codes::TALKER_LISTENS, &text, name.at, "this listener", help);
         } else if !seen.insert(listener) {
             let text = format!("duplicate listener `{}`", name.value);

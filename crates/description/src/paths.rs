@@ -38,6 +38,17 @@ pub(super) fn check<R>(
     let at = keys.paths.as_ref().map(|key| key.at);
     let at = at.or(keys.disjoint_paths.map(|key| key.at));
     let listener = match (listeners, at) {
+        (Some([own]), Some(at)) if Some(*own) == talker => {
+            let help = "add the other hosts that listen, or remove the paths";
+            fields.error(
+                codes::WAY,
+                "it has paths, but no other host listens",
+                at,
+                "this key",
+                help,
+            );
+            None
+        }
         (Some([one]), _) => Some(*one),
         (Some(several), Some(at)) => {
             let text = format!("it has paths, but {} listeners", several.len());

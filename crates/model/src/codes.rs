@@ -116,7 +116,7 @@ areas! {
         /// A channel to one host's address that others are to hear.
         UNICAST_LISTENERS = "OB1045", "one host's address for other listeners";
         /// A talker that listens to itself.
-        TALKER_LISTENS = "OB1046", "a talker listens to itself alone";
+        TALKER_LISTENS = "OB1046", "a talker listens to itself";
         /// A listener that is there twice.
         DUPLICATE_LISTENER = "OB1047", "a duplicate listener";
         /// A channel without listeners.

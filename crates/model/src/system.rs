@@ -524,8 +524,8 @@ pub struct Channel {
     pub burst: u32,
     /// The host that writes.
     pub talker: NodeId,
-    /// The hosts that read, none twice. If the talker is one of them, it is the last, and not the
-    /// only one: it has each frame when its port begins to send it.
+    /// The hosts that read, at least one, none twice. If the talker is one of them, it is the last:
+    /// it has each frame when its port begins to send it.
     pub listeners: Vec<NodeId>,
     /// Which paths its frames take.
     pub paths: PathRequest,

@@ -161,7 +161,10 @@ impl Routes {
         }
         let history = channel.paths.history;
         let others = ends.len() - usize::from(own != NONE);
-        assert!(ways.len() == others || history > 0, "a path for each listener");
+        if others == 0 {
+            ways.push((&planned.paths[0][..], NextHop::Nowhere));
+        }
+        assert!(ways.len() == others.max(1) || history > 0, "a path for each listener");
         let ends = [channel.talker, channel.listeners[0]];
         let unicast = ways.len() == 1 && !channel.destination.is_multicast();
         match topology {

@@ -257,7 +257,8 @@ fn have_stations(description: &mut Description) {
                     of_channel.iter().for_each(|key| drop(channel.remove(*key)));
                     let talker = channel["talker"].clone();
                     let listeners = channel.get_mut("listeners").and_then(Value::as_array_mut);
-                    listeners.into_iter().for_each(|all| all.retain(|host| *host != talker));
+                    let shared = listeners.filter(|all| all.len() > 1);
+                    shared.into_iter().for_each(|all| all.retain(|host| *host != talker));
                 }
             }
             _ => {}

@@ -40,7 +40,9 @@ pub(super) fn search(balance: &mut Balance<'_>, paths: &mut [Tree]) -> Outcome {
     let before = paths.to_vec();
     let all = (0..paths.len()).filter(|channel| balance.size(*channel) > 0);
     let (mut order, fixed): (Vec<usize>, Vec<usize>) = all.partition(|channel| {
-        system.channels[*channel].listeners.len() == 1 && balance.may_move(*channel)
+        let described = &system.channels[*channel];
+        let is_one = described.listeners.len() == 1 && described.listeners[0] != described.talker;
+        is_one && balance.may_move(*channel)
     });
     order.sort_by_key(|channel| std::cmp::Reverse(balance.size(*channel)));
     for channel in &order {

@@ -29,8 +29,12 @@ impl Draft<'_> {
         for number in 0..count {
             let mut listeners = self.listeners(talker);
             // Apart from all other draws, which stay what they were.
-            if Dice::new(self.dice.clone().bits()).chance(10) {
+            let mut apart = Dice::new(self.dice.clone().bits());
+            let others = listeners.clone();
+            if apart.chance(10) {
                 listeners.push(talker);
+                // Sometimes it is alone.
+                listeners.drain(..if apart.chance(15) { others.len() } else { 0 });
             }
             let (all, attributes) = self.channel(number, talker, &listeners, in_manifest);
             if in_manifest {
@@ -38,7 +42,7 @@ impl Draft<'_> {
             }
             self.push("channel", all);
             // The next one continues from a listener, so that there are chains.
-            talker = if self.chance(70) { listeners[0] } else { self.two_hosts().0 };
+            talker = if self.chance(70) { others[0] } else { self.two_hosts().0 };
         }
         if in_manifest {
             let text =
@@ -64,7 +68,8 @@ impl Draft<'_> {
         }));
         let class = self.dice.one(&["A", "A", "A", "B", "B", "scheduled"]);
         let reserve = self.chance(if class == "scheduled" { 50 } else { 85 });
-        let unicast = listeners.len() == 1 && number == 0 && self.chance(40);
+        let is_one = listeners.len() == 1 && listeners[0] != talker;
+        let unicast = is_one && number == 0 && self.chance(40);
         let destination = match unicast {
             true => self.hosts[listeners[0]].mac.clone(),
             false => format!("01:00:5e:00:02:{number:02x}"),
@@ -205,7 +210,7 @@ impl Draft<'_> {
                 let (Some(talker), [listener]) = (host(&flow["talker"]), &listeners[..]) else {
                     continue;
                 };
-                if is_given || !self.chance(50) {
+                if is_given || host(listener) == Some(talker) || !self.chance(50) {
                     continue;
                 }
                 if let Some(size) = flow.get("size_octets").and_then(Value::as_i64) {
