@@ -509,7 +509,8 @@ pub(crate) struct RunArguments {
     /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Virtual time: runs twice, and names the first call of a program that differs
+    /// Virtual time: runs twice, and names the first call of a program that differs, and what
+    /// programs take from elsewhere
     #[arg(long, conflicts_with_all = ["on", "interface", "task_trace"])]
     pub(crate) verify: bool,
     /// Real time: writes a marker into the kernel's trace for each message

@@ -5,7 +5,6 @@ mod build;
 mod foreign;
 mod freertos;
 mod graph;
-mod imports;
 pub(crate) mod places;
 mod unit;
 mod watched;

@@ -12,6 +12,7 @@ mod compare;
 mod completions;
 mod deploy;
 mod doctor;
+mod elf;
 mod exit;
 mod import;
 mod input;
@@ -43,6 +44,7 @@ mod tfg;
 mod top;
 mod trust;
 mod tune;
+mod verify;
 
 use crate::arguments::{Arguments, CheckArguments, ManifestArguments, SchemaKind, Verb};
 use crate::exit::Exit;

@@ -12,13 +12,15 @@ use crate::recording::{self, Recording};
 use crate::source::Source;
 use crate::terminal;
 use crate::trust::Trust;
+use crate::verify;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use onbeat::clock::MonoTime;
 use onbeat::instrument::{Trace, Watch};
 use onbeat_measure::{Ended, Results, RunResult, Verdict, records};
+use onbeat_model::outside::ProgramOutside;
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{Carrier, Ending, RunLog};
+use onbeat_model::record::{Carrier, RunLog};
 use onbeat_model::system::{Backend, ReservationMode, RunSettings, Scenario, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::timing::{ScheduledTask, TimingReport};
@@ -89,23 +91,21 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
         let noted = (&mut calls, Some(&mut recording));
         let log = execute(&source, &wanted, watch, noted, output.reaper(), &interrupted);
         end_left_behind(output.reaper());
-        let log = match log {
+        let (log, outside) = match log {
             Err(error) if !runs.is_empty() => {
                 failed = Some((wanted.scenario, error));
                 break;
             }
             log => log?,
         };
-        let is_over = || interrupted.load(Ordering::Relaxed);
-        if calls.as_mut().filter(|_| !is_over()).map(Calls::repeat).is_some() {
-            let noted = (&mut calls, None);
-            let again = execute(&source, &wanted, watch, noted, output.reaper(), &interrupted);
-            end_left_behind(output.reaper());
-            // Of a run that was cut off nothing can be said.
-            let calls = calls.filter(|_| !is_over()).unwrap_or_default();
-            is_same &= is_over() || is_repeated(&wanted.scenario, (&log, again), &calls);
-        }
-        runs.push(measured(wanted.plan, &wanted.system, log)?);
+        let again = again(&source, &wanted, watch, &mut calls, output.reaper(), &interrupted);
+        let both = (&log, outside, again);
+        let verification =
+            calls.map(|calls| verify::verified(&wanted.scenario, both, &calls, &source.directory));
+        is_same &= verification.as_ref().is_none_or(|it| it.is_same != Some(false));
+        let mut run = measured(wanted.plan, &wanted.system, log)?;
+        run.2.verification = verification;
+        runs.push(run);
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -121,6 +121,22 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
         Exit::Fine if !is_same => Ok(Exit::Broken),
         exit => Ok(exit),
     }
+}
+
+/// Runs it once more, if its calls were noted. Of a run that was cut off nothing can be said.
+fn again(
+    source: &Source,
+    wanted: &Wanted,
+    watch: (&Watch, Option<&Path>),
+    calls: &mut Option<Calls>,
+    reaper: &mut Reaper,
+    interrupted: &AtomicBool,
+) -> Option<anyhow::Result<Executed>> {
+    let is_over = || interrupted.load(Ordering::Relaxed);
+    calls.as_mut().filter(|_| !is_over()).map(Calls::repeat)?;
+    let again = execute(source, wanted, watch, (calls, None), reaper, interrupted);
+    end_left_behind(reaper);
+    Some(again).filter(|_| !is_over())
 }
 
 /// Says that a scenario was not run, after others, of which the report is. As with any error,
@@ -149,55 +165,6 @@ fn end_left_behind(reaper: &Reaper) {
             "onbeat: processes {left:?}, which the programs left behind, could not be ended"
         ));
     }
-}
-
-/// What two runs should have in common: all but the words about how a program hung.
-fn comparable(log: &RunLog) -> Vec<u8> {
-    let mut log = log.clone();
-    if let Ending::Early { reason, .. } = &mut log.ending {
-        reason.clear();
-    }
-    records::encode(&log)
-}
-
-/// Whether a second run did the same; says so.
-fn is_repeated(
-    scenario: &str,
-    (first, second): (&RunLog, anyhow::Result<RunLog>),
-    calls: &Calls,
-) -> bool {
-    let run = if scenario.is_empty() { "the run" } else { scenario };
-    let second = match second {
-        Ok(second) => second,
-        Err(error) => {
-            terminal::say(format_args!("onbeat: {run} could not be executed again: {error:#}"));
-            return false;
-        }
-    };
-    let difference = calls.difference().or_else(|| {
-        let differ = comparable(first) != comparable(&second);
-        differ.then(|| "left other records, although its programs made the same calls".to_owned())
-    });
-    if let (Some(_), Ending::Early { reason, .. }) = (&difference, &second.ending) {
-        terminal::say(format_args!(
-            "onbeat: the second time {run} ended before its time: {reason}"
-        ));
-    }
-    match &difference {
-        None => {
-            let (count, more) = calls.count();
-            let least = if more { "more than " } else { "" };
-            terminal::say(format_args!(
-                "onbeat: {run} was executed twice: {least}{count} calls of its programs, the same \
-                 both times"
-            ));
-        }
-        Some(difference) => terminal::say(format_args!(
-            "onbeat: {run} is not deterministic: the second time it {difference}\n(what programs \
-             must not do in virtual time: docs/engines.md)"
-        )),
-    }
-    difference.is_none()
 }
 
 /// The description, or the system of one program.
@@ -450,6 +417,9 @@ pub(crate) fn unapplied(wanted: &Wanted) {
     ));
 }
 
+/// What was recorded in a run, and what was noticed of its programs.
+pub(crate) type Executed = (RunLog, Vec<ProgramOutside>);
+
 /// Runs the coordinator once.
 fn execute(
     source: &Source,
@@ -458,7 +428,7 @@ fn execute(
     (calls, recording): (&mut Option<Calls>, Option<&mut Recording>),
     reaper: &mut Reaper,
     interrupted: &AtomicBool,
-) -> anyhow::Result<RunLog> {
+) -> anyhow::Result<Executed> {
     let settings = wanted.system.run;
     if let NetworkKind::Interface { epoch_ns, .. } = wanted.network {
         chosen::announce(epoch_ns);
@@ -489,11 +459,11 @@ fn execute(
     let outcome = coordinator::run(&wanted.system, &wanted.plan, options);
     bar.finish_and_clear();
     match outcome {
-        Ok(Outcome { log, notes }) => {
+        Ok(Outcome { log, notes, outside }) => {
             for note in notes.iter().filter(|_| is_first) {
                 terminal::say(format_args!("onbeat: {note}"));
             }
-            Ok(log)
+            Ok((log, outside))
         }
         Err(NoRun::Description(diagnostic)) => Err(source.wrong(&[*diagnostic]).into()),
         Err(error) => Err(error.into()),

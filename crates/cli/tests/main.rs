@@ -79,6 +79,7 @@ mod netns;
 mod new;
 mod noise;
 mod on;
+mod outside;
 mod own_host;
 mod perfetto;
 mod recording;

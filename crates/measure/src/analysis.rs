@@ -90,6 +90,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         clock_differences: apart.differences(system),
         tcp: tcp::results(system, log),
         reservations: log.reservations.as_ref().map(|seen| reservations::results(system, seen)),
+        verification: None,
         stations: log.stations.as_ref().map(|seen| stations::results(system, seen)),
     })
 }

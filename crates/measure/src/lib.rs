@@ -43,8 +43,8 @@ pub use parts::{ClockDifference, NotOneRun, merge};
 pub use reservations::{ListenerReservationResult, ReservationResult, ReservationsResult};
 pub use result::{
     ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, PartResult,
-    RelativeBasis, Results, RunResult, Silence, VERSION, Verdict, WakeupErrors, WakeupOffset,
-    schema,
+    RelativeBasis, Results, RunResult, Silence, VERSION, Verdict, Verification, WakeupErrors,
+    WakeupOffset, schema,
 };
 pub use stations::{StationResult, StationsResult};
 pub use statistics::{Signed, Statistics};

@@ -10,6 +10,7 @@ use crate::stations::StationsResult;
 use crate::statistics::Statistics;
 use crate::tcp::TcpResult;
 use crate::time_errors::TimeErrors;
+use onbeat_model::outside::ProgramOutside;
 use onbeat_model::record::{Carrier, InterfacePart};
 use onbeat_model::system::{System, TimeMode, TransportKind};
 use schemars::JsonSchema;
@@ -91,6 +92,21 @@ pub struct RunResult {
     /// apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stations: Option<StationsResult>,
+    /// What `onbeat run --verify` found; absent without it, and once a report was rebuilt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+}
+
+/// Whether a second run was the same, and what programs took from elsewhere than the library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// Whether all programs made the same calls both times; null if there was no second run.
+    pub is_same: Option<bool>,
+    /// What the second run did otherwise first, in words; null if nothing, or if it is not known.
+    pub difference: Option<String>,
+    /// Programs that join the run, in the order of the description, with their calls outside of
+    /// the library in either run.
+    pub programs: Vec<ProgramOutside>,
 }
 
 /// What carried a run's frames.

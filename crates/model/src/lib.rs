@@ -14,6 +14,7 @@ pub mod integrity;
 pub mod limits;
 pub mod name;
 pub mod observed;
+pub mod outside;
 pub mod plan;
 pub mod port;
 pub mod rate;

@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod machine;
 pub mod netns;
 pub mod noise;
+mod notices;
 pub mod process;
 mod standing;
 pub mod user;

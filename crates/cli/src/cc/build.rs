@@ -2,8 +2,9 @@
 
 use super::arguments::{Part, Stage};
 use super::unit::{Read, directory, name_of};
-use super::{Driver, beside, compiler, imports};
+use super::{Driver, beside, compiler};
 use crate::chosen::WrongArgument;
+use crate::elf;
 use crate::exit::Exit;
 use crate::source::Wrong;
 use crate::terminal;
@@ -250,7 +251,7 @@ impl Driver {
             }
             return Err(Wrong.into());
         }
-        let found = imports::functions(&program)?;
+        let found = elf::functions(&program)?;
         if let Some(throws) = found.iter().find(|name| THROWS.contains(&name.as_str())) {
             bail!(
                 "`{throws}`: while an exception of C++ is thrown nothing may be aborted, and \

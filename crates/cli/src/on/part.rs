@@ -434,7 +434,7 @@ impl Member {
         drop(sampler);
         let left = end_orphans(reaper.number());
         adopt_orphans(false);
-        let Outcome { log, mut notes } = match outcome {
+        let Outcome { log, mut notes, .. } = match outcome {
             Ok(outcome) => outcome,
             Err(NoRun::Description(found)) => bail!("{}", found.message),
             Err(error) => return Err(error.into()),

@@ -1,5 +1,6 @@
 //! What a run's ends have recorded, when it is over.
 
+use crate::coordinator::Outcome;
 use crate::coordinator::endpoint::Endpoint;
 use crate::coordinator::network::NetworkKind;
 use crate::coordinator::session::{Owner, Session};
@@ -22,18 +23,23 @@ const HELD: usize = 10;
 const UNREAD_AT_THE_END: usize = 2;
 
 impl Session<'_> {
-    /// Gathers what was recorded. Kills what still runs.
-    pub(super) fn finish(mut self, ending: Ending) -> (RunLog, Vec<String>) {
-        let mut notes = Vec::new();
-        for (mut member, program) in
-            std::mem::take(&mut self.members).into_iter().zip(self.programs.iter())
-        {
+    /// Gathers what was recorded, and what the user should know beside `notes`. Kills what still
+    /// runs.
+    pub(super) fn finish(mut self, ending: Ending, mut notes: Vec<String>) -> Outcome {
+        let mut outside = Vec::new();
+        for (id, mut member) in self.programs.positions().zip(std::mem::take(&mut self.members)) {
+            let program = self.programs[id];
             if !member.running.end() {
                 let number = member.running.group();
                 notes.push(format!(
                     "program `{}` could not be ended: process {number}",
                     program.name
                 ));
+            }
+            if let Some(notices) = member.notices {
+                let own = self.threads.positions().filter(|it| self.threads[*it].program == id);
+                let own: Vec<_> = own.map(|it| (self.threads[it].tid, it.0)).collect();
+                outside.push(notices.read(&program.name, &own));
             }
         }
         let on_kernel = self.finish_stations_on_kernel(&mut notes);
@@ -60,7 +66,8 @@ impl Session<'_> {
         let reservations = self.engine.reservations_observed();
         let stations = on_kernel.or_else(|| self.stations_observed(&mut notes));
         let log = self.log(ends, ending);
-        (RunLog { load, lag_max, clocks, tcp, reservations, stations, ..log }, notes)
+        let log = RunLog { load, lag_max, clocks, tcp, reservations, stations, ..log };
+        Outcome { log, notes, outside }
     }
 
     /// Says which programs ended well before the run did, with ends that they had not closed.

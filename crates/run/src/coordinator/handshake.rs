@@ -179,7 +179,26 @@ impl Session<'_> {
         };
         self.threads[thread].state = State::Connected;
         self.threads[thread].tid = tid;
+        let member = &mut self.members[self.threads[thread].program];
+        if let Some(notices) = member.notices.as_mut().filter(|_| member.main == thread) {
+            notices.joined(tid);
+        }
         Ok(())
+    }
+}
+
+impl Session<'_> {
+    /// Virtual time: a thread continues now. From when nothing more is written, what its program
+    /// takes from elsewhere reaches no other.
+    pub(super) fn date_notices(&self, thread: ThreadId) {
+        let program = self.threads[thread].program;
+        let Some(notices) = self.members[program].notices.as_ref().filter(|_| self.started) else {
+            return;
+        };
+        match self.engine.now() {
+            now if now < self.write_until => notices.at(now),
+            _ => notices.over(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod calls;
 mod conversation;
+mod drain;
 mod endpoint;
 mod gather;
 mod handshake;
@@ -34,6 +35,7 @@ pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 use crate::cgroup::Cgroup;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::session::{Failure, Session};
+use crate::notices::{Notices, Preload};
 use crate::process::{Kept, Reaper, Running, Scheduling, Start};
 use crate::user::User;
 use onbeat::coordinator::client::SetupError;
@@ -41,6 +43,7 @@ use onbeat::coordinator::protocol::{ENVIRONMENT, OLD_ENVIRONMENT};
 use onbeat::instrument;
 use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::outside::ProgramOutside;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{
@@ -112,6 +115,7 @@ pub struct RunOptions<'a> {
     /// Programs of Timed C write there what their tasks do, each in a file with its name.
     pub task_trace: Option<&'a Path>,
     /// Virtual time: notes what programs ask for, or holds it against what they asked for before.
+    /// Then it is also noticed what they take from elsewhere.
     pub calls: Option<&'a mut Calls>,
     /// Watches over the programs should this process be killed.
     pub reaper: Option<&'a mut Reaper>,
@@ -126,6 +130,9 @@ pub struct Outcome {
     pub log: RunLog,
     /// What the user should know of it, a line each.
     pub notes: Vec<String>,
+    /// What was noticed of the programs that join it, in their order; nothing unless
+    /// [`RunOptions::calls`] were noted.
+    pub outside: Vec<ProgramOutside>,
 }
 
 /// Why there was no run.
@@ -188,6 +195,7 @@ pub fn run<'a>(
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
     let settings = options.settings;
+    let preload = options.calls.as_ref().filter(|_| !real).map(|_| Preload::new()).transpose()?;
     let scheduling_of = move |program: &Program| Scheduling::of(&settings, program);
     let mut session = Session::new(system, plan, options, carrier)?;
     session.open_stations_on_kernel()?;
@@ -212,6 +220,8 @@ pub fn run<'a>(
         let mut environment: Vec<_> = names.map(|name| (name, OsStr::new(&value))).into();
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
         environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
+        let (notices, noticing) = notices_of(preload.as_ref(), program, user.as_ref())?;
+        environment.extend(noticing.iter().map(|(name, value)| (*name, value.as_os_str())));
         let scheduling = scheduling_of(program);
         let start = Start {
             environment: &environment,
@@ -227,7 +237,7 @@ pub fn run<'a>(
         if let Some(scheduling) = scheduling {
             notes.extend(running.shortfall(program, scheduling));
         }
-        session.admit(running, door);
+        session.admit(running, door, notices);
     }
     let result = if real { real_time::run(&mut session) } else { virtual_time::run(&mut session) };
     let ending = match result {
@@ -235,9 +245,7 @@ pub fn run<'a>(
         Err(Failure(reason)) => Ending::Early { at: session.engine.now(), reason },
     };
     notes.extend(started.end());
-    let (log, more) = session.finish(ending);
-    notes.extend(more);
-    Ok(Outcome { log, notes })
+    Ok(session.finish(ending, notes))
 }
 
 /// Says that programs are scheduled as the description has it, whatever the policy.
@@ -297,6 +305,25 @@ fn users<'a>(
     };
     programs.map(of).collect()
 }
+
+/// What notices of a program, and what that adds to its environment; nothing if none is watched.
+fn notices_of(
+    preload: Option<&Preload>,
+    program: &Program,
+    user: Option<&User>,
+) -> io::Result<Noticing> {
+    let Some(preload) = preload.filter(|_| program.joins) else { return Ok((None, Vec::new())) };
+    let notices = match user {
+        // It may not open what this process has.
+        Some(_) => Notices::unknown("it runs as another user: nothing is preloaded"),
+        None => Notices::new()?,
+    };
+    let environment = notices.environment(preload);
+    Ok((Some(notices), environment))
+}
+
+/// The same, as a type.
+type Noticing = (Option<Notices>, Vec<(&'static str, OsString)>);
 
 /// What tells programs what to switch on. In virtual time there is nothing for the kernel's trace
 /// to show.

@@ -1,5 +1,6 @@
 //! One run's programs, threads and channel endpoints, as both kinds of time need them.
 
+use crate::coordinator::drain::{drain, max_drain};
 use crate::coordinator::endpoint::{Deliveries, Endpoint, capacity};
 use crate::coordinator::handshake::Connection;
 use crate::coordinator::network::Carrier;
@@ -14,6 +15,7 @@ use crate::coordinator::wakeup::Wakeup;
 use crate::coordinator::{NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
 use crate::noise::{NoiseOptions, NoiseTraffic};
+use crate::notices::Notices;
 use crate::process::Running;
 use crate::standing;
 use onbeat::ANY_SIZE;
@@ -29,11 +31,9 @@ use onbeat::interface::{launch_times, parameters_of};
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::record::Role;
-use onbeat_model::system::{
-    Channel, ChannelId, Node, NodeId, NodeKind, PortId, Program, System, TimeMode,
-};
+use onbeat_model::system::{Channel, ChannelId, Node, NodeId, NodeKind, Program, System, TimeMode};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
-use onbeat_model::units::{MacAddress, Octets, frame};
+use onbeat_model::units::{MacAddress, Octets};
 use onbeat_net::network_code::{ChannelEnd, NetworkCode, NetworkCodeSettings, StationChannel};
 use onbeat_net::{Engine, Options, Overfull};
 use onbeat_runtime::talker::ChannelParameters;
@@ -56,14 +56,6 @@ const BURST: Span = Span::from_us(1);
 const LOAD_BIN: Span = Span::from_ms(500);
 /// The most samples of the interfering load that a run keeps.
 const MAX_LOAD_SAMPLES: i64 = 1 << 20;
-/// The longest that a run waits, in its own time, for full queues on a path to empty after its last
-/// message.
-const fn max_drain(time: TimeMode) -> Span {
-    match time {
-        TimeMode::Virtual => Span::from_s(3_600),
-        TimeMode::Real => Span::from_s(5),
-    }
-}
 /// How long a program may take to exit once the run is over and its channels say so.
 const EXIT_PATIENCE: Span = Span::from_s(10);
 /// How often a wait for a program looks whether the run was interrupted.
@@ -96,6 +88,8 @@ pub(super) struct Member {
     pub(super) requests: Requests,
     /// Virtual time: its ends that have frames which it has not read.
     pub(super) unread: BTreeSet<EndpointId>,
+    /// Virtual time: what it takes from elsewhere, where that is noticed.
+    pub(super) notices: Option<Notices>,
 }
 
 /// Where a thread stands.
@@ -518,7 +512,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a program that has been started into the run.
-    pub(super) fn admit(&mut self, running: Running, door: OwnedFd) {
+    pub(super) fn admit(&mut self, running: Running, door: OwnedFd, notices: Option<Notices>) {
         let (program, main) = (self.members.next(), self.threads.next());
         let joins = self.programs[program].joins;
         let door = Some(door).filter(|_| joins);
@@ -529,6 +523,7 @@ impl<'a> Session<'a> {
             refused: None,
             requests: Requests::default(),
             unread: BTreeSet::new(),
+            notices,
         });
         // Nobody waits for one that does not join.
         let state = if joins { State::Expected } else { State::Done };
@@ -947,36 +942,6 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-}
-
-/// How long a message may be in flight, with full queues (in reason) on its path.
-fn drain(system: &System, plan: &Plan, most: Span) -> Span {
-    let wire = frame::on_wire(frame::MAX_TAGGED);
-    let queue = |port: &PortId| {
-        let frames = i64::from(system.node(system.port(*port).node).queue.frames);
-        let time = system.link_of(*port).rate.time_for(wire);
-        Span::from_ns(time.as_ns().saturating_mul(frames)).min(most)
-    };
-    let way = |port: &PortId| {
-        let forwarding = match &system.node(system.port(*port).node).kind {
-            NodeKind::Bridge(bridge) => bridge.forwarding,
-            NodeKind::Host(host) => host.stack_tx.max(),
-        };
-        system.link_of(*port).propagation + forwarding
-    };
-    let mut longest = Span::ZERO;
-    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-        for (listener, path) in planned.paths_to_listeners(channel.listeners.len()) {
-            let queued: Span = path.iter().map(queue).sum();
-            let stack = match &system.node(channel.listeners[listener]).kind {
-                NodeKind::Host(host) => host.stack_rx.max(),
-                NodeKind::Bridge(_) => Span::ZERO,
-            };
-            let way: Span = path.iter().map(way).sum();
-            longest = longest.max(queued.min(most) + way + stack);
-        }
-    }
-    longest
 }
 
 /// The width of a sample of the interfering load, so that all sources' samples stay few.

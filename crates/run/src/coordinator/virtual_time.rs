@@ -12,6 +12,7 @@ use crate::coordinator::requests::Requests;
 use crate::coordinator::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
 use crate::coordinator::table::{EndpointId, ProgramId, ThreadId};
 use crate::coordinator::wakeup::Wakeup;
+use crate::notices::Notices;
 use onbeat::clock::clamp_to_run;
 use onbeat::coordinator::protocol::{
     Base, Body, EndpointNumbers, MAX_PACKET, Request, Start, Work,
@@ -128,6 +129,7 @@ impl Scheduler<'_, '_> {
     fn stop(&mut self) -> Result<(), Failure> {
         self.over = true;
         self.session.processor.leave();
+        self.session.members.iter().filter_map(|it| it.notices.as_ref()).for_each(Notices::over);
         // All are told first: one may wait for another by other means than ours.
         for thread in self.session.threads.positions() {
             let state = &mut self.session.threads[thread].state;
@@ -238,6 +240,7 @@ impl Scheduler<'_, '_> {
             return Ok(()); // it could not be created, or its program has ended since
         }
         self.session.threads[thread].state = State::Running;
+        self.session.date_notices(thread);
         match wake {
             Wake::Done => self.session.answer(thread, Body::Done)?,
             Wake::Ready(at) => self.session.answer(thread, Body::Ready(at as u32))?,
