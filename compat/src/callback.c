@@ -211,7 +211,9 @@ void nc_callback_forget(struct nethandler *nh, const void *priv_data)
 	while (in_call(nh, priv_data)) {
 		struct timespec step = {.tv_nsec = NS_IN_MS};
 		pthread_mutex_unlock(&core->lock);
+		nc_own(1);
 		nanosleep(&step, NULL);
+		nc_own(-1);
 		pthread_mutex_lock(&core->lock);
 	}
 	pthread_mutex_unlock(&core->lock);

@@ -303,8 +303,11 @@ bool nc_await_zero(const unsigned *value)
 		/* Threads of a run leave in its time. */
 		onbeat *context = nc_in_run() ? nc_backend_context() : NULL;
 		int64_t next = (int64_t)tai_get_ns() + NS_IN_MS;
-		if (!context || onbeat_sleep_until(context, next, NULL) != ONBEAT_OK)
+		if (!context || onbeat_sleep_until(context, next, NULL) != ONBEAT_OK) {
+			nc_own(1);
 			nanosleep(&step, NULL);
+			nc_own(-1);
+		}
 	}
 	return false;
 }

@@ -14,6 +14,15 @@
 
 #include "timedc_hooks.h"
 
+/* Of the object that `onbeat run --verify` has programs start with; else there is none. Between 1
+ * and -1 the library uses threads or time of the machine for itself, which no result shows. */
+extern void onbeat_notice_own(int change) __attribute__((weak));
+static inline void nc_own(int change)
+{
+	if (onbeat_notice_own)
+		onbeat_notice_own(change);
+}
+
 /* Messages given by nh_feed_pdu() that wait to be read, at most, for each end. */
 #define NC_GIVEN_MAX 64
 

@@ -121,7 +121,10 @@ static bool start_thread(struct logc *log)
 	pthread_cond_init(&log->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&log->lock, NULL);
-	return pthread_create(&log->thread, NULL, write_all, log) == 0;
+	nc_own(1);
+	int failed = pthread_create(&log->thread, NULL, write_all, log);
+	nc_own(-1);
+	return failed == 0;
 }
 
 struct logc *log_create(const char *logfile)

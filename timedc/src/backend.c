@@ -66,7 +66,9 @@ void timedc_backend_enter(void)
 	/* Where it is allowed; a run sees to it itself. */
 	if (!backend.in_run)
 		mlockall(MCL_CURRENT);
-	backend.epoch = timedc_clock_ns(CLOCK_MONOTONIC);
+	/* A run has a time of its own. */
+	if (!backend.context)
+		backend.epoch = timedc_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Whether a call of the library did what it is for. When the run is over the task ends. */

@@ -234,9 +234,7 @@ pub fn run<'a>(
         let running = Running::start(program, &directory, start)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.groups.push(running.group());
-        if let Some(scheduling) = scheduling {
-            notes.extend(running.shortfall(program, scheduling));
-        }
+        notes.extend(scheduling.into_iter().flat_map(|it| running.shortfall(program, it)));
         session.admit(running, door, notices);
     }
     let result = if real { real_time::run(&mut session) } else { virtual_time::run(&mut session) };
