@@ -485,7 +485,7 @@ fn check_destination(
     }
 }
 
-/// Talker and listeners, if all of them are known hosts. Where the talker may hear itself, it is the
+/// Talker and listeners, if all of them are known hosts. If the talker may hear itself, it is the
 /// last of the listeners.
 pub(super) fn ends<R>(
     fields: &mut Fields<'_, R>,
