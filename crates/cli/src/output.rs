@@ -452,7 +452,7 @@ fn beginning(content: &[u8]) -> &[u8] {
         Some(b'{') => content.iter().enumerate().filter_map(is_break).nth(1),
         _ => None,
     };
-    &content[..end.unwrap_or(6).min(content.len())]
+    &content[..end.unwrap_or(4).min(content.len())]
 }
 
 /// Whether a file is empty or begins so.

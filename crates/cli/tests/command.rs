@@ -553,3 +553,25 @@ end 1
     assert!(said.contains("something else than the output of a deployment"), "{said}");
     assert_eq!(names(system.path()), ["build", "system.toml", "tables"]);
 }
+
+/// What a user has written is not lost by a slip of the hand.
+#[test]
+fn outputs_replace_only_their_like() {
+    let system = TestSystem::new(&two_hosts(""));
+    let text = |name: &str| std::fs::read(system.path().join(name)).expect("it is there");
+    std::fs::write(system.path().join("a.c"), "int main(void) { return 0; }\n").expect("written");
+    for (arguments, file, code) in [
+        (&["plan", ".", "--html", "system.toml"][..], "system.toml", 5),
+        (&["import", "a.c", "--streams", "a.c", "-o", "a.c"], "a.c", 2),
+        (&["cc", "a.c", "-o", "a.c"], "a.c", 2),
+    ] {
+        let before = text(file);
+        run(arguments, system.path(), code);
+        assert_eq!(text(file), before, "{arguments:?}");
+    }
+    // Twice: the second page replaces the first.
+    for _ in 0..2 {
+        run(&["plan", ".", "--html", "page.html"], system.path(), 0);
+    }
+    assert!(text("page.html").starts_with(b"<!"));
+}

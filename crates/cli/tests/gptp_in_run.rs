@@ -206,3 +206,34 @@ fn scheduled_frames_keep_their_windows_while_gptp_steers_the_gates() {
         }
     }
 }
+
+/// The error of such a clock does not begin at 0: frames missed their windows by nanoseconds.
+#[test]
+fn plans_of_short_runs_count_with_the_whole_error_of_clocks() {
+    for seed in [3, 6] {
+        let system = TestSystem::new(&format!(
+            r#"format = 1
+name = "short"
+run = {{ duration_ms = 100 }}
+synchronisation = {{ grandmaster = "s1", in_run = true, seed = {seed} }}
+host = [{{ name = "a" }}, {{ name = "b" }}, {{ name = "n" }}]
+bridge = [{{ name = "s1" }}, {{ name = "s2" }}]
+link = [
+    {{ ends = ["a", "s1"], rate_mbps = 1000 }}, {{ ends = ["s1", "s2"], rate_mbps = 100 }},
+    {{ ends = ["b", "s2"], rate_mbps = 1000 }}, {{ ends = ["n", "s1"], rate_mbps = 1000 }},
+]
+[[channel]]
+name = "c"
+destination = "01:00:5e:03:00:00"
+stream_id = 1
+class = "scheduled"
+size_octets = 64
+interval_ns = 1_000_000
+talker = "a"
+listeners = ["b"]
+"#
+        ));
+        let simulated = results(&["simulate", "."], system.path(), 0);
+        assert_eq!(simulated["flows"][0]["verdict"], "kept", "{}", simulated["flows"]);
+    }
+}
