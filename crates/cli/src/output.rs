@@ -1,5 +1,6 @@
 //! Writing what a run or a simulation leaves, all or nothing.
 
+use crate::chosen::WrongArgument;
 use crate::deploy::{CLOCKS, CONFIGURATION};
 use crate::input;
 use anyhow::{Context, bail};
@@ -443,6 +444,16 @@ pub(crate) fn write_files<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> anyhow::Resul
         }
     }
     rewrite_files(files)
+}
+
+/// An output must not be the file that is read.
+pub(crate) fn spare(input: &Path, out: &Path) -> Result<(), WrongArgument> {
+    let [input_real, out_real] = [input, out].map(|path| path.canonicalize().ok());
+    if input_real.is_some() && input_real == out_real {
+        let why = format!("{} is read: give the output another name", out.display());
+        return Err(WrongArgument(why));
+    }
+    Ok(())
 }
 
 /// What all files of a kind begin with: JSON with its format, the others with a word.

@@ -3,9 +3,9 @@
 use super::arguments::{Part, Stage};
 use super::unit::{Read, directory, name_of};
 use super::{Driver, beside, compiler};
-use crate::chosen::WrongArgument;
 use crate::elf;
 use crate::exit::Exit;
+use crate::output::spare;
 use crate::source::Wrong;
 use crate::terminal;
 use anyhow::{Context, bail};
@@ -57,15 +57,13 @@ impl Driver {
     /// The output must be none of the files that are read.
     fn spare(&self, read: &[Read]) -> anyhow::Result<()> {
         let Some(output) = &self.wanted.output else { return Ok(()) };
-        let Ok(real) = self.base.join(output).canonicalize() else { return Ok(()) };
-        let is_it = |path: &Path| self.base.join(path).canonicalize().is_ok_and(|it| it == real);
+        let output = self.base.join(output);
         let others = self.wanted.parts.iter().filter_map(|part| match part {
             Part::File(file, _) => Some(file.as_path()),
             _ => None,
         });
-        if read.iter().map(|unit| unit.path.as_path()).chain(others).any(is_it) {
-            let why = format!("{} is read: give the output another name", output.display());
-            bail!(WrongArgument(why));
+        for path in read.iter().map(|unit| unit.path.as_path()).chain(others) {
+            spare(&self.base.join(path), &output)?;
         }
         Ok(())
     }

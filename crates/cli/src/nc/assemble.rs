@@ -1,7 +1,7 @@
 //! The verb `nc asm`: from a text to a file that stations load.
 
 use crate::exit::Exit;
-use crate::output::write_files;
+use crate::output::{spare, write_files};
 use crate::source::{self, Source, Wrong};
 use crate::terminal;
 use crate::trust::{self, Trust};
@@ -61,7 +61,7 @@ pub(super) fn assemble(arguments: &AssembleArguments) -> anyhow::Result<Exit> {
     }
     let program = assembly.program.as_ref().ok_or(Wrong)?;
     if let Some(out) = &arguments.out {
-        super::spare(&arguments.file, out)?;
+        spare(&arguments.file, out)?;
         write_files(&[(out, image::emit(program)?)])?;
     }
     if !arguments.json {

@@ -1,7 +1,7 @@
 //! The verb `nc dis`: an assembled program as a text.
 
 use crate::exit::Exit;
-use crate::output::write_files;
+use crate::output::{spare, write_files};
 use crate::terminal;
 use clap::Args;
 use onbeat_network_code::disassembly::{disassemble as text, disassemble_with_words};
@@ -27,7 +27,7 @@ pub(super) fn disassemble(arguments: &DisassembleArguments) -> anyhow::Result<Ex
     let text = if arguments.words { disassemble_with_words(&program) } else { text(&program) }?;
     match &arguments.out {
         Some(out) => {
-            super::spare(file, out)?;
+            spare(file, out)?;
             write_files(&[(out, text)])?;
         }
         None => terminal::print(text.trim_end()),

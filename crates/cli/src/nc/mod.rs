@@ -8,7 +8,6 @@ mod simulate;
 pub(crate) mod stations;
 mod verify;
 
-use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::source::{self, Wrong};
 use crate::{input, trust};
@@ -92,16 +91,6 @@ pub(crate) fn nc(what: &NcVerb) -> anyhow::Result<Exit> {
         NcVerb::Verify(arguments) => verify::verify(arguments),
         NcVerb::Simulate(arguments) => simulate::simulate(arguments),
     }
-}
-
-/// An output must not be the file that is read.
-fn spare(input: &Path, out: &Path) -> Result<(), WrongArgument> {
-    let [input_real, out_real] = [input, out].map(|path| path.canonicalize().ok());
-    if input_real.is_some() && input_real == out_real {
-        let why = format!("{} is read: give the output another name", out.display());
-        return Err(WrongArgument(why));
-    }
-    Ok(())
 }
 
 /// A program, from its text or assembled.
