@@ -478,7 +478,10 @@ fn check_destination(
             let name = &nodes.list[host.index()].name;
             let message = format!("{}: {address} only reaches `{name}`", fields.what);
             let code = codes::UNICAST_LISTENERS;
-            let help = format!("use a group address, or listeners = [\"{name}\"]");
+            let help = match Some(*host) == talker {
+                true => "use a group address: the talker's own does not leave".to_owned(),
+                false => format!("use a group address, or listeners = [\"{name}\"]"),
+            };
             let wrong = Diagnostic::error(code, message, at, "one host's address").help(help);
             fields.sink.push(wrong.related(*named, "the host's address"));
         }
